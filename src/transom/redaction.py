@@ -13,20 +13,13 @@ from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, cast
 
 from transom import texts
-from transom.core.redact_derived_text import NO_SECRETS, Secrets
+from transom.core.secret_index import GENERAL_KINDS, SecretIndex, Secrets
 from transom.errors import InvalidSetting, quote
 from transom.extras import install_command
 
 __all__ = ["Redactor", "Span", "redactor", "secrets_in", "without_keys"]
 
 SECRETS = "secrets"
-
-MIN_LONG_SECRET = 16
-"""Secrets of at least this number of characters are also redacted in part, because a quote may begin or end inside
-one."""
-
-MIN_QUOTED_PART = 12
-"""The shortest part of a long secret that is redacted."""
 
 MIN_SECRET = 6
 """A secret with fewer characters is redacted only where it was found, not everywhere the same characters occur."""
@@ -69,17 +62,19 @@ class Redactor:
         self._find = find
         self._known: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
-    def __call__(self, text: str, secrets: Secrets = NO_SECRETS) -> str:
-        """Return the text with its own secrets redacted, and those that are known from other texts (`secrets`).
+    def __call__(self, text: str, *known: Secrets) -> str:
+        """Return the text with its own secrets redacted, and those that are known from other texts.
 
-        If `find` returns a text, that is the result, and `secrets` is not used. Else each span is replaced once, and
-        its name is not searched again. The time grows evenly with the text and the secrets. Raises InvalidSetting if
-        `find` returns a span that is not within the text.
+        If `find` returns a text, that is the result, and `known` is not used. Else each span is replaced once, and its
+        name is not searched again. The time grows evenly with the text and the secrets; of a `SecretIndex`, with the
+        text alone. Raises InvalidSetting if `find` returns a span that is not within the text.
         """
         found = self._find(text)
         if isinstance(found, str):
             return found
-        return _replaced(text, _disjoint([*_checked(found, text), *_quoted_spans(text, secrets)]))
+        indexes = [each if isinstance(each, SecretIndex) else SecretIndex(each) for each in known]
+        quoted = [Span(*place) for index in indexes for place in index.quoted(text)]
+        return _replaced(text, _disjoint([*_checked(found, text), *quoted]))
 
     def secrets(self, texts: Iterable[str]) -> dict[str, str]:
         """Return the secrets in these texts, each with its kind. Empty if `find` returns texts instead of spans. Raises
@@ -245,9 +240,6 @@ _SKIPPED = frozenset(("Base64 High Entropy String", "Hex High Entropy String", "
 
 _KEYWORD = "Secret Keyword"
 
-_GENERAL = frozenset(("secret", "secret of an environment"))
-"""Kinds that say little; a better one replaces them."""
-
 
 def _detected(line: str) -> Iterator[Span]:
     """The secrets that the detectors find in a line."""
@@ -314,7 +306,7 @@ def _disjoint(spans: Iterable[Span]) -> list[Span]:
         if out and span.start < out[-1].end:
             last = out[-1]
             is_longer = span.end - span.start > last.end - last.start
-            is_better = (span.kind not in _GENERAL, is_longer) > (last.kind not in _GENERAL, False)
+            is_better = (span.kind not in GENERAL_KINDS, is_longer) > (last.kind not in GENERAL_KINDS, False)
             kind = span.kind if is_better else last.kind
             out[-1] = Span(last.start, max(last.end, span.end), kind)
         else:
@@ -331,36 +323,6 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
             pieces += [text[at : span.start], name]
             at = span.end
     return "".join([*pieces, text[at:]])
-
-
-def _quoted_spans(text: str, secrets: Secrets) -> list[Span]:
-    """Where the text has these secrets (value: kind). Of a long secret, `MIN_QUOTED_PART` of its characters in a row
-    are enough.
-
-    Every piece of the text is looked up once for each length of a secret, so the time does not depend on what the text
-    and the secrets are.
-    """
-    whole = dict[int, dict[str, str]]()
-    for value, kind in secrets.items():
-        if len(value) < MIN_LONG_SECRET:
-            whole.setdefault(len(value), {})[value] = kind
-    wanted = {length: values for length, values in sorted(whole.items()) if length <= len(text)}
-    if any(len(value) >= MIN_LONG_SECRET for value in secrets) and len(text) >= MIN_QUOTED_PART:
-        here = {text[at : at + MIN_QUOTED_PART] for at in range(len(text) - MIN_QUOTED_PART + 1)}
-        parts = {
-            part: kind
-            for value, kind in secrets.items()
-            if len(value) >= MIN_LONG_SECRET
-            for part in (value[at : at + MIN_QUOTED_PART] for at in range(len(value) - MIN_QUOTED_PART + 1))
-            if part in here
-        }
-        wanted[MIN_QUOTED_PART] = {**wanted.get(MIN_QUOTED_PART, {}), **parts}
-    spans = list[Span]()
-    for length, values in wanted.items():
-        for at in range(len(text) - length + 1) if values else ():
-            if (kind := values.get(text[at : at + length])) is not None:
-                spans.append(Span(at, at + length, kind))
-    return spans
 
 
 def _is_named(text: str, span: Span, name: str) -> bool:

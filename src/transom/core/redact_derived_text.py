@@ -6,8 +6,8 @@ The log is not changed, and neither is a message in the window. The redaction it
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -15,24 +15,20 @@ from msgspec.structs import replace
 from transom.core.edit import Fold
 from transom.core.log import IndexCache, stored
 from transom.core.message import Assistant, Call, Fact, Handoff, Note, Recalled, Text, own_text
+from transom.core.secret_index import SecretIndex, Secrets
 from transom.core.summary import SourceTurn, Summarise
 from transom.core.view import View
 
 MAX_SOURCE_CHARACTERS = 4_000_000
 """How many characters of texts are searched for secrets. It is four times what a record quotes."""
 
-Secrets = Mapping[str, str]
-"""Secrets, each with the name that stands in its place."""
-
-NO_SECRETS: Secrets = {}
-
 
 class Redact(Protocol):
     """A function that replaces the secrets in a text by their names."""
 
-    def __call__(self, text: str, secrets: Secrets = NO_SECRETS) -> str:
-        """Return the text without the secrets that are found in it, and without those that are known from other texts
-        (`secrets`), also if it quotes only a part of one."""
+    def __call__(self, text: str, *known: Secrets) -> str:
+        """Return the text without the secrets that are found in it, and without those that are known from other texts,
+        also if it quotes only a part of one. The work grows with `known`, unless that is a `SecretIndex`."""
         ...
 
     def secrets(self, texts: Iterable[str]) -> Secrets:
@@ -40,7 +36,7 @@ class Redact(Protocol):
         ...
 
 
-def known_secrets(view: View, redact: Redact, indexes: IndexCache) -> Secrets:
+def known_secrets(view: View, redact: Redact, indexes: IndexCache) -> SecretIndex:
     """The secrets that the stored entries of a view tell. What is a secret is often known from one message only ("the
     password is …"), and others repeat it.
 
@@ -53,7 +49,7 @@ def known_secrets(view: View, redact: Redact, indexes: IndexCache) -> Secrets:
         found = last.found = _FoundSecrets(redact, _first_searched(view, n))
     while found.n < n:
         found.add(view.fetch(found.n).body)
-    return found.names
+    return found.known
 
 
 class _FoundSecrets:
@@ -61,10 +57,9 @@ class _FoundSecrets:
 
     def __init__(self, redact: Redact, n: int) -> None:
         self.redact, self.n = redact, n
-        self.names: dict[str, str] = {}
+        self.known = SecretIndex()
         self._facts: deque[tuple[int, Secrets]] = deque()  # the characters of each, and its secrets
         self._characters = 0
-        self._mentions: Counter[str] = Counter()
 
     def add(self, body: object) -> None:
         """Add the next entry. The oldest facts leave beyond `MAX_SOURCE_CHARACTERS`."""
@@ -75,17 +70,11 @@ class _FoundSecrets:
         characters, found = sum(map(len, texts)), self.redact.secrets(texts)
         self._facts.append((characters, found))
         self._characters += characters
-        for value, name in found.items():  # in the order of the last mentions, from wherever the search began
-            self.names.pop(value, None)
-            self.names[value] = name
-        self._mentions.update(found.keys())
+        self.known.add(found)
         while self._characters - self._facts[0][0] >= MAX_SOURCE_CHARACTERS:
             characters, gone = self._facts.popleft()
             self._characters -= characters
-            self._mentions.subtract(gone.keys())
-            for value in gone:
-                if not self._mentions[value]:
-                    del self._mentions[value], self.names[value]
+            self.known.remove(gone)
 
 
 class _LastSecrets:
@@ -106,26 +95,25 @@ def _first_searched(view: View, n: int) -> int:
 
 def redacted_fold(view: View, fold: Fold, redact: Redact, indexes: IndexCache) -> Fold:
     """A copy of the fold whose text shows no secret that the log tells. The fold must apply to the view."""
-    secrets = known_secrets(view, redact, indexes)
+    known = known_secrets(view, redact, indexes)
     # One after the other, so that `summary_end` is right again.
     summary, rest = fold.text[: fold.summary_end], fold.text[fold.summary_end :]
-    summary = redact(summary, secrets) if summary else summary
-    return replace(fold, text=summary + redact(rest, secrets), summary_end=len(summary))
+    summary = redact(summary, known) if summary else summary
+    return replace(fold, text=summary + redact(rest, known), summary_end=len(summary))
 
 
 def redacted_recall(view: View, recalled: Recalled, redact: Redact, indexes: IndexCache) -> Recalled:
     """A copy of the recalled text that shows no secret of the entries it comes from, nor one that the log tells."""
     bodies = (view.fetch(seq).body for seq in recalled.refs if 0 <= seq < view.length)
-    secrets = {**known_secrets(view, redact, indexes), **redact.secrets(texts_of_facts(bodies))}
-    text = redact(recalled.text, secrets)
+    text = redact(recalled.text, known_secrets(view, redact, indexes), redact.secrets(texts_of_facts(bodies)))
     return recalled if text == recalled.text else replace(recalled, text=text)
 
 
-def redacted_fact(fact: Fact, redact: Redact, secrets: Secrets = NO_SECRETS) -> Fact:
-    """A copy of the fact whose texts, calls and reasoning show no secret of their own, and none of `secrets`."""
+def redacted_fact(fact: Fact, redact: Redact, *known: Secrets) -> Fact:
+    """A copy of the fact whose texts, calls and reasoning show no secret of their own, and none of `known`."""
 
     def shown(text: str) -> str:
-        return redact(text, secrets)
+        return redact(text, *known)
 
     own = {"text": shown(fact.text)} if isinstance(fact, (Note, Recalled, Handoff)) else {}
     parts = tuple(replace(part, text=shown(part.text)) if isinstance(part, Text) else part for part in fact.parts)
@@ -136,12 +124,10 @@ def redacted_fact(fact: Fact, redact: Redact, secrets: Secrets = NO_SECRETS) -> 
     return replace(fact, **changed)
 
 
-def redacted_turns(
-    turns: Sequence[SourceTurn], redact: Redact, secrets: Secrets = NO_SECRETS
-) -> tuple[SourceTurn, ...]:
-    """Copies of turns that a summarizer may read: their facts show no secret of their own, and none of `secrets`."""
+def redacted_turns(turns: Sequence[SourceTurn], redact: Redact, *known: Secrets) -> tuple[SourceTurn, ...]:
+    """Copies of turns that a summarizer may read: their facts show no secret of their own, and none of `known`."""
     return tuple(
-        replace(turn, facts=tuple(redacted_fact(fact, redact, secrets) for fact in turn.facts)) for turn in turns
+        replace(turn, facts=tuple(redacted_fact(fact, redact, *known) for fact in turn.facts)) for turn in turns
     )
 
 
@@ -150,14 +136,14 @@ def redacted_want(view: View, want: Summarise, redact: Redact, indexes: IndexCac
     focus are redacted; exact and typed values that contain a secret are left out. `request` and `prior` stay as they
     are."""
     facts = (fact for turn in reversed(want.turns) for fact in reversed(turn.facts))
-    secrets = {**known_secrets(view, redact, indexes), **redact.secrets(texts_of_facts(facts))}
+    known = known_secrets(view, redact, indexes), SecretIndex(redact.secrets(texts_of_facts(facts)))
     return replace(
         want,
-        turns=redacted_turns(want.turns, redact, secrets),
-        exact=tuple(value for value in want.exact if redact(value, secrets) == value),
-        typed=tuple(value for value in want.typed if redact(value, secrets) == value),
-        notes=tuple(redact(note, secrets) for note in want.notes),
-        focus=redact(want.focus, secrets),
+        turns=redacted_turns(want.turns, redact, *known),
+        exact=tuple(value for value in want.exact if redact(value, *known) == value),
+        typed=tuple(value for value in want.typed if redact(value, *known) == value),
+        notes=tuple(redact(note, *known) for note in want.notes),
+        focus=redact(want.focus, *known),
     )
 
 

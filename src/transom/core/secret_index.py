@@ -1,0 +1,103 @@
+"""Secrets that are known from other texts, with the pieces by which a quote of one is found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+MIN_LONG_SECRET = 16
+"""Secrets of at least this number of characters are also redacted in part, because a quote may begin or end inside
+one."""
+
+MIN_QUOTED_PART = 12
+"""The shortest part of a long secret that is redacted."""
+
+GENERAL_KINDS = frozenset(("secret", "secret of an environment"))
+"""Kinds that say little; a better one replaces them."""
+
+Secrets = Mapping[str, str]
+"""Secrets, each with the name that stands in its place."""
+
+NO_SECRETS: Secrets = {}
+
+
+class SecretIndex(Secrets):
+    """Secrets, each with its name, and their pieces. Work in a text does not depend on how many there are.
+
+    A secret may be added more than once, and is known until it was removed as often. Of several names of one, the same
+    one holds in whatever order they came.
+    """
+
+    def __init__(self, found: Secrets = NO_SECRETS) -> None:
+        self._values = _Names()
+        self._pieces: dict[int, _Names] = {}
+        self.add(found)
+
+    def __getitem__(self, value: str) -> str:
+        return self._values.names[value]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values.names)
+
+    def __len__(self) -> int:
+        return len(self._values.names)
+
+    def add(self, found: Secrets) -> None:
+        """Add the secrets of one text."""
+        for value, name in found.items():
+            self._values.add(value, name)
+            for piece in _pieces(value):
+                self._pieces.setdefault(len(piece), _Names()).add(piece, name)
+
+    def remove(self, found: Secrets) -> None:
+        """Take back what was added."""
+        for value, name in found.items():
+            self._values.remove(value, name)
+            for piece in _pieces(value):
+                self._pieces[len(piece)].remove(piece, name)
+
+    def quoted(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where the text has a secret, or `MIN_QUOTED_PART` characters of a long one in a row: start, end, name. Every
+        piece of the text is looked up once for each length of a secret, so the time does not depend on what the text
+        and the secrets are."""
+        for length, known in self._pieces.items():
+            for at in range(len(text) - length + 1) if known.names else ():
+                if (name := known.names.get(text[at : at + length])) is not None:
+                    yield at, at + length, name
+
+
+def _pieces(value: str) -> Iterator[str]:
+    """The texts by which a secret is known: itself, or each part of a long one, once."""
+    if len(value) < MIN_LONG_SECRET:
+        return iter((value,))
+    return iter({value[at : at + MIN_QUOTED_PART] for at in range(len(value) - MIN_QUOTED_PART + 1)})
+
+
+class _Names:
+    """Texts with a name each, in `names`: of several names of a text the best one."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self._more: dict[str, Counter[str]] = {}  # how often each name was added, for texts that were added repeatedly
+
+    def add(self, text: str, name: str) -> None:
+        if text not in self.names:
+            self.names[text] = name
+            return
+        counts = self._more.setdefault(text, Counter([self.names[text]]))
+        counts[name] += 1
+        self.names[text] = _best(counts)
+
+    def remove(self, text: str, name: str) -> None:
+        if (counts := self._more.get(text)) is None:
+            del self.names[text]
+            return
+        counts[name] -= 1
+        counts += Counter()  # without names that are no longer there
+        self.names[text] = _best(counts)
+        if counts.total() == 1:
+            del self._more[text]
+
+
+def _best(names: Iterable[str]) -> str:
+    return min(names, key=lambda name: (name in GENERAL_KINDS, name))
