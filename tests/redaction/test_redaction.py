@@ -20,7 +20,7 @@ from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.errors import InvalidSetting
 from transom.memory import Memory
 from transom.providers.scripted import Scripted, call
-from transom.readback import mirror
+from transom.readback import answer_call, mirror
 from transom.redaction import redactor, secrets_in, without_keys
 from transom.stores import open_store
 from transom.testing import WordCounter
@@ -546,3 +546,12 @@ def test_blanks_behind_a_word_cost_no_more_than_their_number(text: str) -> None:
     start = process_time()
     assert secrets_in(text) == []
     assert process_time() - start < 2
+
+
+def test_an_answer_is_redacted_by_any_function_of_a_text():
+    with opened() as conv:
+        conv.user("the password is hunter2")
+        answer = answer_call(
+            conv.log, "transom_read", {"ref": "entry 0"}, redact=lambda text: text.replace("hunter", "XX")
+        )
+    assert "the password is XX2" in answer

@@ -6,7 +6,7 @@ from it. Nothing that a model sends raises: an error is an answer of one line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Protocol, cast
 
 import msgspec
@@ -16,6 +16,7 @@ from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.redact_derived_text import Redact, texts_of_facts
+from transom.core.secret_index import Secrets
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, StoreUnavailable, quote
@@ -179,14 +180,15 @@ def answer_call(
     max_bytes: int = MAX_BYTES,
     *,
     search: Search | None = None,
-    redact: Redact | None = None,
+    redact: Redact | Callable[[str], str] | None = None,
 ) -> str:
     """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes (but 1,000 are always allowed).
 
     `arguments`: a JSON text, or the object itself where the provider gives one. `search`: the `search` of the log's
     conversation; without it the answer of `transom_search` says to use grep. `redact`: applied to an answer that is no
-    error, with the texts of the entries that it quotes: a page, or a line, may end in the middle of a secret. Nothing
-    that a model sends raises: an unknown tool or wrong arguments give an answer of one line that says what is wrong.
+    error. A page, or a line, may end in the middle of a secret, so a `Redactor` also gets the secrets of the entries
+    that are quoted. Nothing that a model sends raises: an unknown tool or wrong arguments give an answer of one line
+    that says what is wrong.
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
@@ -201,8 +203,12 @@ def answer_call(
             return _error(f"there is no search index here: use {GREP}", max_bytes)
         else:
             answer, quoted = parsed.found_by(search, room)
-        if redact is not None:
-            answer = redact(answer, redact.secrets(texts_of_facts(log[seq].body for seq in quoted)))
+        secrets_in: Callable[[Iterable[str]], Secrets] | None = getattr(redact, "secrets", None)
+        if redact is not None and secrets_in is not None:
+            known = secrets_in(texts_of_facts(log[seq].body for seq in quoted))
+            answer = cast("Redact", redact)(answer, known)
+        elif redact is not None:
+            answer = redact(answer)
         return utf8_prefix(answer, max_bytes)
     except (InvalidSetting, StoreUnavailable) as problem:
         why = str(problem)
