@@ -409,7 +409,7 @@ SECRETS = [
     "postgresql://me:s3#cret@db/agents",
     "postgresql://me:s3cret",
     "postgresql:s3cret",
-    "postgresql://me:s3cret@[::1]:5432/agents",
+    "postgresql://me:s3cret@[::1]:5432/agents?application_name=x",
     "postgres://me: s3cret@db/agents",
     "postgresql://me:s3cret@db/agents?schema=Not+Ours",
     "POSTGRESQL://me:s3cret@db/agents?schema=Not+Ours",
