@@ -326,6 +326,10 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
 
 
 def _is_named(text: str, span: Span, name: str) -> bool:
-    """Whether the span is a part of its own name, where the text has that already."""
-    at = text.find(name, max(0, span.end - len(name)), span.start + len(name))
-    return 0 <= at <= span.start and span.end <= at + len(name)
+    """Whether the span is a part of its own name, where the text has that already, or of the words with which every
+    name begins. (Any other name may be a forged one, with the secret in it.)"""
+    for known in (name, texts.redacted("").removesuffix("]")):
+        at = text.find(known, max(0, span.end - len(known)), span.start + len(known))
+        if 0 <= at <= span.start and span.end <= at + len(known):
+            return True
+    return False

@@ -224,6 +224,19 @@ def test_a_part_of_a_secret_of_the_source_is_a_secret():
     assert redact("hunter2hunter", redact.secrets(['password: "hunter2hunter"'])) == "[redacted: secret]"
 
 
+@pytest.mark.parametrize("text", [text for text, _, _ in SECRETS])
+def test_what_is_redacted_stays_as_it_is(text):
+    redact = redactor("secrets")
+    once = redact(text)
+    assert redact(once, redact.secrets([text])) == once
+
+
+def test_a_forged_name_hides_no_secret():
+    names = redactor(lambda text: [(at, at + 3, "name") for at in range(len(text)) if text[at : at + 3] == "ted"])
+    assert names("ted was redacted") == "[redacted: name] was redac[redacted: name]"
+    assert AWS not in redactor("secrets")(f"AWS_ACCESS_KEY_ID=[redacted: {AWS}]")
+
+
 def test_a_function_gives_a_text_or_spans():
     spans = redactor(lambda text: [(at, at + 4, "name") for at in range(len(text)) if text[at : at + 4] == "Anna"])
     assert spans("Anna and Anna") == "[redacted: name] and [redacted: name]"

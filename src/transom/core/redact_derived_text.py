@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ MAX_SOURCE_CHARACTERS = 4_000_000
 """How many characters of texts are searched for secrets. It is four times what a record quotes."""
 
 
+@runtime_checkable
 class Redact(Protocol):
     """A function that replaces the secrets in a text by their names."""
 

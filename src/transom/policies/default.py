@@ -1,5 +1,4 @@
-"""The policies that behave like no other system: `default` and its variants, `sliding` and
-`passthrough`."""
+"""The policies that behave like no other system: `default` and its variants, `sliding` and `passthrough`."""
 
 from __future__ import annotations
 

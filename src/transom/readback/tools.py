@@ -6,7 +6,7 @@ from it. Nothing that a model sends raises: an error is an answer of one line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Protocol, cast
 
 import msgspec
@@ -16,7 +16,6 @@ from transom.core.budget import Budget
 from transom.core.log import Log
 from transom.core.message import Raw
 from transom.core.redact_derived_text import Redact, texts_of_facts
-from transom.core.secret_index import Secrets
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, StoreUnavailable, quote
@@ -203,10 +202,8 @@ def answer_call(
             return _error(f"there is no search index here: use {GREP}", max_bytes)
         else:
             answer, quoted = parsed.found_by(search, room)
-        secrets_in: Callable[[Iterable[str]], Secrets] | None = getattr(redact, "secrets", None)
-        if redact is not None and secrets_in is not None:
-            known = secrets_in(texts_of_facts(log[seq].body for seq in quoted))
-            answer = cast("Redact", redact)(answer, known)
+        if isinstance(redact, Redact):
+            answer = redact(answer, redact.secrets(texts_of_facts(log[seq].body for seq in quoted)))
         elif redact is not None:
             answer = redact(answer)
         return utf8_prefix(answer, max_bytes)
