@@ -140,7 +140,9 @@ class Branch:
         return self._pieces
 
     def take(self, system: str | None) -> None:
-        """Log what is new in the list that was read last. `system`: what the framework sends beside it, if anything."""
+        """Log what is new in the list that was read last. Call it only if `goes_on` is true. It sets the system prompt
+        of the conversation, and `sources`. `system`: the system prompt that the framework sends apart from the list;
+        None if it sends none."""
         head_length = _head_length(self._pieces)
         head, rest = self._pieces[:head_length], self._pieces[head_length:]
         before = self.conversation.dialect.parse_system(str.__str__(system)) if system else []  # may be a subclass

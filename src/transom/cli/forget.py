@@ -21,9 +21,11 @@ from transom.stores.postgres_url import without_password
 
 
 def run(options: Forget) -> int:
-    """Ask the user, remove the conversation or everything of a user, and print by how much the store is smaller.
+    """Ask the user, then remove the conversation or everything of a user. With `--yes` nobody is asked, nor for what an
+    interrupted `forget` has left. Print how many bytes were freed, if any.
 
-    Exit code 1 if the user does not agree.
+    Exit code 1 if the user does not agree. Raises InvalidSetting if nobody can be asked, and UnknownLog if there is
+    nothing to remove.
     """
     if options.user is not None:
         if options.id is not None:

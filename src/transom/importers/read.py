@@ -39,13 +39,15 @@ of a session a line is laid out as the format of the session."""
 
 
 class Reader(Iterator[Recorded]):
-    """The conversations of a file, a folder or an open stream, in order. One of them is in memory at a time.
+    """The conversations of a file, a folder or an open stream, in order. A file with one conversation a line is read
+    one at a time; a JSON document is read whole.
 
     `label`: names the file in messages, in place of its path; empty means the path.
 
     The iteration raises OSError, and InvalidMessage, which names the file, the line and the field, for a file that
     cannot be read as conversations. In a folder InvalidMessage is not raised: the rest of that file is reported to
-    `options.on_skip` and left out. So is a file of a zip archive that is no conversation, if another one is.
+    `options.on_skip` and left out. In a zip archive, a file that is no conversation is reported and left out; if no
+    file is one, the first error is raised.
     """
 
     def __init__(self, source: str | Path | IO[Any], options: ReadOptions, *, label: str = "") -> None:

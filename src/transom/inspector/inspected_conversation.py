@@ -91,8 +91,8 @@ class EntryData(Struct, frozen=True, kw_only=True):
 
 
 class LeftOutPage(Struct, frozen=True, kw_only=True):
-    """A page of the entries that a window does not show. `total`: how many there are. `first`: the index of the first
-    row."""
+    """A page of one group of entries that a window does not show: those behind one fold, or those that are in no
+    window. `total`: how many entries the group has. `first`: the index in the group of the first row, from 0."""
 
     total: int
     first: int

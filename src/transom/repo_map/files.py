@@ -46,7 +46,8 @@ class _Ignored(NamedTuple):
     patterns: GitIgnoreSpec
 
     def says(self, path: str) -> bool | None:
-        """True if the patterns ignore a path, False if they include it again; None if none matches it."""
+        """True if the patterns ignore a path, False if they include it again; None if none matches it. `path`: relative
+        to the root of the repository, with slashes; the path of a folder ends with one."""
         return self.patterns.check_file(path.removeprefix(self.prefix)).include
 
 

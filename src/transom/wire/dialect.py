@@ -187,8 +187,9 @@ class Dialect(Struct, frozen=True):
         return rendered_tools(tools, self.tool_format)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:  # noqa: ARG002 - for others
-        """The part of a request's body that the conversation gives: messages, instructions, and tools if there are
-        any."""
+        """The body of a request without the model and the settings. `messages`: all messages as `join` returns them,
+        those of `render_head` first. The instructions of `head` are added only where the API takes them beside the
+        messages; `tools` are rendered here."""
         return {"messages": messages, **self._tools(tools)}
 
     def continuation(self, slots: Sequence[Slot]) -> Raw:  # noqa: ARG002 - most APIs need none

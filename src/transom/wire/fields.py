@@ -339,8 +339,8 @@ MediaTypes = Mapping[str, MediaKind]
 
 
 def text_part(raw: Raw, key: str, where: str, path: str, *, drop: Collection[str]) -> Text:
-    """Read a text part: the text under `key`, and its other fields as `extra`, without those that rendering writes
-    (`drop`).
+    """Read a text part: the text under `key`. The other fields become `extra`; the fields named in `drop` are left out,
+    and `key` must be among them.
 
     Raises InvalidMessage if there is no string under `key`.
     """

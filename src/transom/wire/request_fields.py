@@ -63,8 +63,9 @@ _REFUSED = re.compile(
 
 
 def structured_output(dialect: str, name: str, schema: Raw) -> dict[str, Any]:
-    """The arguments that ask for JSON of this schema; empty for an API that has none. `name`: what the schema is
-    called."""
+    """The settings of a request that ask for JSON of this schema; empty for an API that has none. Except for Gemini,
+    objects with listed properties allow no other properties, whatever the schema says. For Gemini they are fields of
+    the SDK's `config`. `name`: the name of the schema, where the API takes one."""
     closed = cast("Raw", _closed(schema))
     if dialect in ("openai", "mistral"):
         form = {"name": name, "schema": closed, "strict": _is_strict(closed)}

@@ -86,8 +86,9 @@ class ModeChange(Struct, frozen=True, kw_only=True):
 
 
 class ModeSettings(Struct, frozen=True, kw_only=True):
-    """The mode that is on, and what the model is told in it. `base`: the base rules. `new_head`: renew the system
-    prompt in the next request."""
+    """The mode that is on, and what the model is told in it. `base`: the base rules; those of the profile are not read
+    here. `directive`: what the run must do; None outside of run mode. `new_head`: renew the system prompt in the next
+    request; otherwise the one that was sent stays until the prefix breaks."""
 
     mode: Mode
     profile: Profile

@@ -200,11 +200,14 @@ class RequestPlanner:
         asked: SummaryOptions | None = None,
         summary: Summary | None = None,
     ) -> Planned:
-        """Plan the next request and log it. If the plan wants a summary first, nothing is logged, and `Planned` has
-        what is wanted. If a request is in flight and nothing is new, its window is returned again.
+        """Plan the next request and log it. If the request must wait for a summary, it is not logged, and `Planned` has
+        only what is wanted; a summary in the background is wanted beside the window. If a request is in flight and
+        nothing is new, its window is returned again.
 
-        `asked`: how the plan may ask for a summary; None: not at all. `summary`: one that was made for this request.
-        Raises BudgetImpossible; InvalidMessage if another writer's reply has answered meanwhile.
+        `tools`: None keeps those of the last request, `[]` is none. `asked`: the options for a summary; with None the
+        plan asks for none. `summary`: one that was made for this request. Raises BudgetImpossible; InvalidSetting or
+        InvalidMessage for wrong `tools` or `state`; InvalidMessage if another writer has logged a reply in the
+        meantime.
         """
         self._leave_foreign_compactions()
         options, known = self._options_for(tools, state), self.view.length

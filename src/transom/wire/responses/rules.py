@@ -72,9 +72,10 @@ _PAIRED = frozenset({*_ANSWERED, *_ANSWERED.values()})
 
 
 def violations(request: object, *, strict: bool = False) -> list[Violation]:
-    """Every rule that a request breaks, in the order of its items; empty for a valid one. Any JSON value may be given.
+    """The violations that a request itself shows, in the order of its items; empty for a valid one. R6 and R8 are not
+    checked: they need the response. Any JSON value may be given.
 
-    `strict`: the rules of DeepSeek's API, which also has R4.
+    `strict`: check R4 too, which only DeepSeek's API has.
     """
     fields = as_dict(request)
     given = fields.get("input")
