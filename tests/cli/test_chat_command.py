@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -112,7 +113,7 @@ def test_answers_and_commands(folder):
         chat.type("/mode")
         chat.expect("run\n")
         chat.type("/quit")
-        chat.expect("to go on: .*chat 'c1'")
+        chat.expect(r"to go on: .*chat c1\b")
         assert chat.ended() == 0
     (note,) = bodies("c1", Note)
     assert note.text == "[note of the user] Use metric units"
@@ -260,6 +261,17 @@ def test_the_last_line_goes_on_with_the_same_options(run, monkeypatch, lines, gi
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     out = run("chat", "my trip", *given.split())[1]
     assert out.splitlines()[-1] == f"to go on: transom chat 'my trip' {again}"
+
+
+@pytest.mark.parametrize("name", ["Ana's trip", "-1"])
+def test_the_last_line_goes_on_with_a_name_that_needs_quotes(run, monkeypatch, name):
+    for _ in range(2):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("Hello\n"))
+        out = run("chat", "--model", "scripted", "--", name)[1]
+        line = out.splitlines()[-1].removeprefix("to go on: transom ")
+        assert shlex.split(line) in (["chat", name, "--model", "scripted"], ["chat", "--model", "scripted", "--", name])
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/quit\n"))
+    assert run(*shlex.split(line))[1].startswith(f"{name} (")
 
 
 @pytest.mark.parametrize(("lines", "code"), [("Hello\n", 0), ("Hello\n/nothing\n", 1), ("/pin 99\nHello\n", 1)])

@@ -177,6 +177,9 @@ def test_a_search_of_a_damaged_store_names_the_conversation_in_one_form(run, fol
     assert (code, out.splitlines()[0].split(":")[0]) == (0, "whole")
     assert re.fullmatch(r"transom: not searched: \S+broken\S*\.jsonl: the line at byte \d+ is damaged.*\n", err)
     assert run("search", "haystack", "--store", "jsonl:///logs")[0] == 1
+    code, out, err = run("search", "haystack", "--store", "jsonl:///logs", "--user", "ana")
+    assert (code, out) == (1, "")
+    assert err.endswith("\ntransom: nothing found in 2 conversations: none of them has the user 'ana'\n")
 
 
 def test_an_unreadable_gzip(run, folder):

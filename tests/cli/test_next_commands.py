@@ -80,6 +80,14 @@ def test_nothing_is_named_where_all_is_shown(run, store):
     assert run("grep", "it's 42", "absent", *store)[1].count("transom") == 0
 
 
+def test_the_command_that_takes_a_compaction_back_works(run, store):
+    out = run("compact", "it's 42", *store)[1]
+    (line,) = re.findall(r"`transom (.*?)` takes it back", " ".join(out.split()))
+    code, again, err = run(*shlex.split(line))
+    assert (code, err) == (0, "")
+    assert "undo of entry" in again
+
+
 def test_a_password_is_not_printed():
     line = command_for("read", "trip", "entry", 3, store="postgresql://me:secret@host/db")
     assert "secret" not in line

@@ -26,12 +26,16 @@ def test_commands_on_a_server(run, postgres: TestServer, tmp_path: Path):
     printed.append(run("memory", "--store", url, "--json"))
     printed.append(run("forget", "chat 1@2", "--yes", "--store", url))
     assert [code for code, _, _ in printed] == [0, 0, 0, 0, 0, 1, 0, 0, 0]
+    imported = run("import", file, "--store", url, "--id", "chat 2")
+    as_json = run("import", file, "--store", url, "--id", "chat 3", "--json")
+    assert (imported[0], as_json[0]) == (0, 0)
+    assert json.loads(as_json[1])["store"] == shown
     missing = run("log", "nobody", "--store", url)
     assert missing[0] == 2
     assert json.loads(printed[1][1])["store"] == shown
     assert printed[-1][1].endswith(", forgotten\n")
     assert Path(".transom/last").read_text() == shown + "\n"
-    assert "s3cret" not in repr([*printed, missing])
+    assert "s3cret" not in repr([*printed, imported, as_json, missing])
 
 
 def test_a_schema_that_is_not_there_is_not_created(run, postgres: TestServer, tmp_path: Path):

@@ -269,6 +269,17 @@ def test_a_store_of_users_alone_says_so(tmp_path: Path) -> None:
         assert _users_of_all(store) == []
 
 
+def test_a_damaged_conversation_does_not_keep_the_server_from_starting(tmp_path: Path) -> None:
+    with closing(open_store(f"jsonl:///{tmp_path}/logs")) as store:
+        for name in ("broken", "whole"):
+            with Conversation.open(store, name, budget=10_000, user_id="ann") as conversation:
+                conversation.user("Hi")
+        (broken,) = (tmp_path / "logs").glob("broken*.jsonl")
+        first, *rest = broken.read_bytes().splitlines(keepends=True)
+        broken.write_bytes(first + b"x" * 30 + b"\n" + b"".join(rest))
+        assert _users_of_all(store) == ["ann"]
+
+
 def test_a_wrong_token_is_refused(http: str) -> None:
     for headers in ({}, {"Authorization": "Bearer other"}):
         assert httpx2.post(http, headers=headers, json={}).status_code == 401

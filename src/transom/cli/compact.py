@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from transom.cli.commands.stored import Compact
+from transom.cli.next_commands import command_for
 from transom.cli.open_conversation import budget_of, open_conversation
 from transom.cli.progress import at_work
 from transom.cli.stores import open_log
@@ -53,7 +52,7 @@ def run(options: Compact) -> int:
             return 0
         saved = done.tokens_before - done.tokens_after
         name = one_line(log.name)
-        way_back = f"`transom undo {shlex.quote(name)}` takes it back"
+        way_back = f"`{command_for('undo', log.name, store=options.store)}` takes it back"
         after_it = "nothing changed (dry run)" if options.dry_run else way_back
         print_wrapped(
             console, f"{name}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; {after_it}"

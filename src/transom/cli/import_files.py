@@ -19,6 +19,7 @@ from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting
 from transom.importers import FORMATS, Imported, import_file
 from transom.stores import Store
+from transom.stores.postgres_url import without_password
 
 
 def run(options: Import) -> int:
@@ -26,7 +27,7 @@ def run(options: Import) -> int:
     check_files(options.files)
     if options.id is not None and len(options.files) > 1:
         raise InvalidSetting("--id names one conversation, and there are several files: leave it out")
-    url = options.store or url_of(IMPORTS)
+    shown = without_password(options.store or url_of(IMPORTS))
     console = terminal()
     done: list[Imported] = []
     with store_to_fill(options.store, IMPORTS) as (store, notice), ProgressBar() as bar:
@@ -37,9 +38,9 @@ def run(options: Import) -> int:
     if not done:
         raise InvalidSetting("no conversation in these files")
     if options.json:
-        print_json({"store": url, "conversations": done})
+        print_json({"store": shown, "conversations": done})
     else:
-        print_line(console, one_line(f"{counted(len(done), 'conversation')} in {url}"))
+        print_line(console, one_line(f"{counted(len(done), 'conversation')} in {shown}"))
     return 0
 
 

@@ -7,9 +7,8 @@ import secrets
 from itertools import islice
 
 from transom.cli.commands.stored import Mcp
-from transom.cli.stores import existing_store, store_url
+from transom.cli.stores import existing_store, owners, store_url
 from transom.cli.streams import print_notice
-from transom.core.log import owner_of
 from transom.errors import InvalidSetting
 from transom.extras import install_command
 from transom.stores import Store
@@ -50,5 +49,5 @@ def run(options: Mcp) -> int:
 
 def _users_of_all(store: Store) -> list[str]:
     """Return the users of the first MOST_OWNERS_READ conversations, sorted. Empty if one of them has no user."""
-    owners = [owner_of(store.open(name)).user_id for name in islice(store.names(), MOST_OWNERS_READ)]
-    return sorted(set(owners)) if all(owners) else []
+    users = {owner.user_id for owner in owners(store, islice(store.names(), MOST_OWNERS_READ))}
+    return [] if "" in users else sorted(users)

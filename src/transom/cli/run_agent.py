@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from transom.cli.commands.programs import Run
-from transom.cli.next_commands import program_name
+from transom.cli.next_commands import command_for
 from transom.cli.proxy import needs_proxy, opened_gateway
 from transom.cli.streams import one_line, print_notice
 from transom.core.message import Head
@@ -117,4 +117,4 @@ def _say_where(store: Store, before: set[str], url: str) -> None:
     sys.stdout.flush()
     place, beside = without_password(url), len(new) - len(main)
     aside = f", {beside:,} of them without tools" if beside else ""
-    print_notice(f"{len(new):,} new in {place}{aside}: {program_name()} explain {one_line(longest)} --store {place}")
+    print_notice(f"{len(new):,} new in {place}{aside}: {command_for('explain', longest, store=url)}")

@@ -7,10 +7,9 @@ from datetime import datetime
 from transom.cli.commands.stored import Search
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.progress import ProgressBar
-from transom.cli.stores import existing_store, find_name, store_url
+from transom.cli.stores import existing_store, find_name, owners, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
-from transom.core.log import owner_of
 from transom.errors import InvalidSetting
 from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
 from transom.search.base import require_roles
@@ -62,7 +61,7 @@ def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
     said = f"nothing found in {counted(len(names), 'conversation')}"
     if user is None:
         return said
-    is_there = any(owner_of(log).user_id == user for log in map(store.open, names) if len(log))
+    is_there = any(owner.user_id == user for owner in owners(store, names))
     return said if is_there else f"{said}: none of them has the user {user!r}"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
 from transom.cli.chat.screen import MarkdownStream, Screen
 from transom.cli.chat.tools import NEEDS_CONSENT, ChatTools
-from transom.cli.next_commands import program_name
+from transom.cli.next_commands import command_for
 from transom.cli.streams import counted, one_line
 from transom.conversation import events
 from transom.conversation.conversation import Conversation
@@ -75,9 +74,8 @@ class ChatSession:
                     break
             elif line:
                 self.answer(line)
-        given = [f"{name} {shlex.quote(value)}" for name, value in self._options.items()]
-        line = " ".join([f"{program_name()} chat '{one_line(self.conv.log.name)}'", *given])
-        self.screen.print(f"\nto go on: {one_line(line)}", "dim")
+        given = [word for option in self._options.items() for word in option]
+        self.screen.print(f"\nto go on: {command_for('chat', self.conv.log.name, store=None, options=given)}", "dim")
 
     def answer(self, text: str | None) -> None:
         """Send the user's text and show the model's answer. `text` None: go on without a new message.
