@@ -99,6 +99,33 @@ def test_other_errors_are_the_frameworks_own_and_are_logged() -> None:
     assert kinds == ["rate_limit"]
 
 
+def test_a_call_that_has_failed_says_nothing_about_a_later_call() -> None:
+    session = sessions().session("trip")
+    failed = session.begin([HumanMessage("Count.")])
+    assert not failed.failed(BadRequestError("slow down", 429))
+    later = session.begin([HumanMessage("Count.")])
+    assert not failed.failed(asyncio.CancelledError())
+    later.observe(AIMessage("Ten."))
+    assert not failed.failed(asyncio.CancelledError())
+    assert facts(session) == ["User", "Sent", "Failure", "Sent", "Assistant"]
+
+
+def test_a_stream_that_broke_off_as_too_long_leaves_no_request_open() -> None:
+    session = sessions().session("trip")
+    history: list[Any] = [HumanMessage("Count.", id="task")]
+    for number in range(4):
+        history += called(number)
+    call = session.begin(history, model="openai:some-model")
+    before = call.window.tokens
+    said = f"This model's maximum context length is 14000 tokens. However, your messages resulted in {before} tokens."
+    error = BadRequestError(said)
+    assert not call.failed(error, may_ask_again=False)
+    assert facts(session)[-1] == "Failure"
+    assert not session.is_waiting
+    assert error.__notes__
+    assert session.begin(history, model="openai:some-model").window.tokens < 14_000
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()])
 def test_a_call_that_was_given_up_does_not_keep_others_waiting(error: BaseException) -> None:
     store = open_store("memory:")

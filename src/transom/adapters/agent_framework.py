@@ -158,7 +158,7 @@ async def _streamed(
                 yield update
             await run_sync(call.observe, await stream.get_final_response())
         except BaseException as error:
-            if not await call.failed_async(error) or began:
+            if not await call.failed_async(error, may_ask_again=not began):
                 raise
             continue
         return

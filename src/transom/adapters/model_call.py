@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from anyio.to_thread import run_sync
@@ -55,7 +56,7 @@ class ModelCall:
         try:
             return self.conversation.plan_request(tools=self._tools)
         except TransomError as error:
-            self._branch.is_waiting = False
+            self._branch.is_waiting = self._is_open = False
             if isinstance(error, ConversationBusy):
                 raise ConversationBusy(self.conversation.log.name, error.holder, _WAY_OUT) from None
             raise
@@ -114,31 +115,34 @@ class ModelCall:
             self.conversation.failed(error, model=self._model, retry=Retry(attempts=1))
         self._branch.is_waiting = self._is_open = False
 
-    def failed(self, error: BaseException) -> bool:
+    def failed(self, error: BaseException, *, may_ask_again: bool = True) -> bool:
         """Log a failure. True if the caller should send `messages` again.
 
         It is True if the request was too long or a part of it was refused, and a smaller window is possible: `messages`
-        are those of that window then. If the window is as small as it can be, the error gets a note with the numbers.
-        All other errors are left to the framework, which may retry them.
+        are those of that window then. `may_ask_again`: false if the caller cannot, because a part of the reply has
+        reached the framework: then the result is False, and no window is planned. If the request was too long and is
+        not sent again here, the error gets a note with the numbers. All other errors are left to the framework, which
+        may retry them.
 
-        A cancelled call, or a stream that is not read to its end, is a failure too, so that the next call need not wait
-        for it. An error after the reply was logged is not logged. Raises BudgetImpossible if the smaller window cannot
-        be planned.
+        The call is over unless the result is True: later errors are not logged, nor are errors after the reply. A
+        cancelled call, or a stream that is not read to its end, is a failure too, so that the next call need not wait
+        for it. Raises BudgetImpossible if the smaller window cannot be planned.
         """
         if not self._is_open:
             return False
         decision = self.conversation.failed(error_of(error), model=self._model)
-        if decision.smaller and decision.max_tokens is None:
+        if may_ask_again and decision.smaller and decision.max_tokens is None:
             self.window = self._plan()
             return True
         if decision.kind == "overflow":
             error.add_note(decision.why)
-        self._branch.is_waiting = False
+        self._branch.is_waiting = self._is_open = False
         return False
 
-    async def failed_async(self, error: BaseException) -> bool:
+    async def failed_async(self, error: BaseException, *, may_ask_again: bool = True) -> bool:
         """As `failed`, in a worker thread. A cancelled task cannot wait for one: `failed` runs on its event loop."""
-        return await run_sync(self.failed, error) if isinstance(error, Exception) else self.failed(error)
+        failed = partial(self.failed, error, may_ask_again=may_ask_again)
+        return await run_sync(failed) if isinstance(error, Exception) else failed()
 
 
 def error_of(error: BaseException) -> ProviderError:

@@ -208,7 +208,7 @@ class TransomModel(Model):
                         await run_sync(call.observe, event.response)
                     yield event
             except BaseException as error:
-                if not await call.failed_async(error) or began:
+                if not await call.failed_async(error, may_ask_again=not began):
                     raise
                 continue
             await run_sync(call.observe, None)  # a stream that ended without its last event

@@ -95,7 +95,7 @@ class TransomPlugin(Plugin):
                         await run_sync(call.observe, reply)
                     yield event
             except BaseException as error:
-                if not await call.failed_async(error) or began:
+                if not await call.failed_async(error, may_ask_again=not began):
                     raise
                 continue
             await run_sync(call.observe, None)  # a stream that ended without its last event

@@ -348,3 +348,14 @@ def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: Non
         if not ticket.done.is_set():
             want.pool.abandon(ticket)
     return job.failed(f"no answer within {want.deadline:g} seconds")
+
+
+def run_steps(steps: SummarySteps[R]) -> R:
+    """Run the steps of a request or a compaction in this thread: wait for each summary that they want. Returns what the
+    steps return."""
+    try:
+        want = next(steps)
+        while True:
+            want = steps.send(await_summary(want))
+    except StopIteration as done:
+        return done.value

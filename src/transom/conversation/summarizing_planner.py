@@ -1,0 +1,301 @@
+"""Plans requests and compactions that may wait for a summary first, and logs what becomes of each summary.
+
+Whether a plan may ask for a summary: `summary_scheduler.py`. How one is made: `summary_job.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from transom.conversation.events import Compacted
+from transom.conversation.function_tool import ToolLike
+from transom.conversation.lock_and_lease import Guard
+from transom.conversation.planning.request_planner import RequestPlanner
+from transom.conversation.state_and_head_parts import State
+from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
+from transom.conversation.summary_scheduler import SummaryScheduler
+from transom.core.entry import Meta
+from transom.core.message import Failure
+from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summarise, Summary, SummaryOptions
+from transom.core.unit import FoldedSlot
+from transom.core.window import Window
+from transom.errors import BudgetImpossible, InvalidSetting, shorten
+from transom.strategies.summary.folds import why_not_shown
+
+R = TypeVar("R")
+
+NOTHING_NEW = (
+    "no summary was made, because a compaction now would fold nothing; the focus and the notes were not kept: give "
+    "them again when there are more turns"
+)
+NOT_WANTED = (
+    "no summary was made, because policy {} has none in this compaction; the focus and the notes were not kept: use "
+    'policy "summary"'
+)
+FOCUS_UNUSED = "the focus was not used: no model makes summaries here; give the conversation a summarizer"
+SAME = "the new summary would say the same as the one before, which stays"
+NEWER = "a newer summary was made meanwhile, which stays"
+RUNS = "compact: a run of this conversation is at work"
+RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
+NOT_SHOWN = "the summary was made, but the window does not show it: no fold has room for it"
+NOT_FOLDED = "the summary was made, but the window does not show it: nothing was folded that it could stand in"
+NO_NOTES = "the notes were not kept: the provider's own compaction takes none"
+ABANDONED = "nobody waited for the summary any longer"
+STAYS = "the summary before stays, without this focus and these notes"
+
+
+class SummarizingPlanner:
+    """Plans requests and compactions that may wait for a summary first.
+
+    `request` and `compact` are generators: where they must wait, they yield an `AwaitSummary`, and go on with its
+    `SummaryOutcome`. The lock of the conversation is not held while they wait.
+    """
+
+    def __init__(self, planner: RequestPlanner, summaries: SummaryScheduler, guard: Guard) -> None:
+        self._planner, self._summaries, self._guard = planner, summaries, guard
+        self._stop_watching: Callable[[], None] = lambda: None
+        """Ends the look behind each append whether the summary in the background is done."""
+
+    def compact(self, asked: SummaryOptions, *, within_run: bool = False) -> SummarySteps[Compacted]:
+        """Compact now, with a summary if the policy shows summaries.
+
+        `within_run`: the run itself compacts, between two of its requests. Otherwise a run is refused, also one that
+        began while this waited: its reply must follow its request, without edits between them.
+        """
+        with self._guard.lock:
+            self._guard.must_be_open()
+            if not within_run:
+                self._guard.must_not_run(RUNS)
+                self._guard.lease.check()
+            self.take_finished()
+            policy = self._planner.settings.policy
+            may_have = self._summaries.shows_summaries(policy)
+            if (asked.focus or asked.notes) and not may_have:
+                raise InvalidSetting(self._why_no_summary(asked))
+            newest = self._planner.view.summary
+            may_replace = bool(asked.focus or asked.notes) or self._lacks_summary(newest)
+            can_be_made = self._summaries.has_summarizer or bool(asked.notes)
+            asked = replace(asked, can_be_made=can_be_made, may_replace=may_replace, least=self._summaries.least)
+            want = self._planner.compaction_want(asked) if may_have else None
+            if want is None:
+                why = self._no_room(asked) if may_have else ""
+                done = self._planner.compact()
+                if not why and asked.focus and not can_be_made:
+                    why = FOCUS_UNUSED
+                elif not why and (asked.focus or asked.notes):
+                    why = NOT_WANTED.format(policy.name) if done.edits else NOTHING_NEW
+                return replace(done, summary=None, failure=why)
+            wanted = self._summaries.awaited(self._with_what_is_known(want), policy)
+            known = None if newest is None else newest[0]
+        outcome = yield from self._awaited(wanted)
+        with self._guard.lock, self._counted_if_unused(outcome):
+            self._guard.must_be_open()
+            if not within_run:
+                self._guard.must_not_run(RUN_BEGAN)
+                self._guard.lease.check()
+            self._planner.writer.catch_up()
+            summary, failure = self._failure_logged(outcome), _failure_line(outcome)
+            if asked.focus and not self._summaries.has_summarizer:
+                failure = FOCUS_UNUSED
+            if summary is not None and not self._is_news(summary, may_replace=may_replace, known=known):
+                why = NEWER if self._has_newer(summary, known) else STAYS if failure else SAME
+                self._log_unused(outcome, why)
+                summary, failure = None, "; ".join(filter(None, (failure, why)))
+            elif summary is None and failure and newest is not None and (asked.focus or asked.notes):
+                failure = f"{failure}; {STAYS}"
+            elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
+                failure = "; ".join(filter(None, (failure, left)))
+            done = self._planner.compact(summary)
+            if summary is not None and done.summary is None:
+                failure = "; ".join(filter(None, (failure, NOT_SHOWN if done.edits else NOT_FOLDED)))
+            return replace(done, failure=failure)
+
+    def request(
+        self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
+    ) -> SummarySteps[R]:
+        """Plan and log the next request, after a summary if the policy waits for one. `finish` is called with its
+        window while the lock is held."""
+        with self._guard.lock:
+            self._guard.must_be_open()
+            self._guard.lease.take()
+            self.take_finished()
+            policy = self._planner.settings.policy
+            asked = self._summaries.asked(self._planner.view, policy, self._planner.limits().usable)
+            planned = self._planner.request(tools, state, asked=asked)
+            if planned.window is not None:
+                if planned.want is not None:
+                    self._summaries.start(self._with_what_is_known(planned.want), policy)
+                    self._stop_watching = self._planner.writer.subscribe(self._look_for_finished)
+                return finish(planned.window)
+            assert planned.want is not None
+            wanted = self._summaries.awaited(self._with_what_is_known(planned.want), policy)
+        outcome = yield from self._awaited(wanted)
+        with self._guard.lock, self._counted_if_unused(outcome):
+            self._guard.must_be_open()
+            self._guard.lease.take()
+            planned = self._planner.request(tools, state, summary=self._failure_logged(outcome))
+            assert planned.window is not None, "nothing is waited for twice"
+            return finish(planned.window)
+
+    def why_no_summary(self) -> str:
+        """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
+        limits; else why the window does not show the newest one. Empty if one may be asked for and the newest is shown,
+        or if the policy has none."""
+        planner, summaries = self._planner, self._summaries
+        if not summaries.shows_summaries(planner.settings.policy):
+            return ""
+        limited = summaries.limits.reason(planner.view, planner.limits().usable)
+        try:
+            limited = limited or self._no_room(SummaryOptions(waits=True, least=summaries.least))
+        except BudgetImpossible:
+            return ""  # there is no window at all
+        return limited or why_not_shown(planner.view)
+
+    def _why_no_summary(self, asked: SummaryOptions) -> str:
+        """A sentence that says that a compaction here has no summary, and the shortest way to one."""
+        able = replace(asked, can_be_made=True, may_replace=True, least=0)
+        lacks_only_model = self._planner.compaction_want(able) is not None
+        ways = ["give the conversation a summarizer"] if lacks_only_model else []
+        if not asked.focus:
+            ways.append('use policy "summary", which keeps notes without a summarizer')
+        elif not lacks_only_model:
+            ways.append('use policy "summary" with a summarizer')
+        name = self._planner.settings.policy.name
+        return f"compact: focus and notes need a summary, and policy {name} makes none here: {', or '.join(ways)}"
+
+    def _no_room(self, asked: SummaryOptions) -> str:
+        """A sentence that says that there is too little room for the summary which a compaction now would want. Empty
+        if there is room, or if it would want none."""
+        want = self._planner.compaction_want(replace(asked, least=0))
+        if want is None or want.max_tokens >= asked.least:
+            return ""
+        return (
+            f"no summary is asked for: it may have {want.max_tokens:,} tokens in this room, and needs {asked.least:,} "
+            "to hold anything; the record has the room"
+        )
+
+    # ---- what comes out
+
+    def take_finished(self) -> None:
+        """Append what a summary in the background has come to, if one is done. Not while a request is in flight:
+        `request()` must give the same request again, and a new entry would change it."""
+        if self._planner.view.in_flight is not None or (outcome := self._summaries.finished()) is None:
+            return
+        self._stop_watching()
+        summary = self._failure_logged(outcome)
+        if summary is not None and self._is_news(summary):
+            self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
+        elif summary is not None:
+            self._log_unused(outcome, NEWER)
+
+    def _look_for_finished(self, *_: object) -> None:
+        """Called after each append: take in the summary in the background, if it is done."""
+        self.take_finished()
+
+    def abandon(self) -> None:
+        """Give up a summary in the background, and log the usage of its requests."""
+        self._stop_watching()
+        if (job := self._summaries.abandon()) is not None:
+            self._log_unused(job.so_far(), ABANDONED)
+
+    def _awaited(self, wanted: AwaitSummary) -> SummarySteps[SummaryOutcome]:
+        """Wait for a summary. If the wait is given up, the usage of its requests is logged."""
+        try:
+            return (yield wanted)
+        except BaseException:
+            with self._guard.lock:
+                self._log_unused(wanted.job.so_far(), ABANDONED)
+            raise
+
+    @contextmanager
+    def _counted_if_unused(self, outcome: SummaryOutcome) -> Generator[None]:
+        """A context manager for the block that appends the summary. If the block raises before that, the usage of the
+        requests for the summary is logged all the same."""
+        before = self._planner.view.usage.summaries
+        try:
+            yield
+        except BaseException as reason:
+            if self._planner.view.usage.summaries == before:
+                self._log_unused(outcome, str(reason))
+            raise
+
+    def _log_unused(self, outcome: SummaryOutcome, why: str) -> None:
+        """Log the usage of the requests for a summary that is not in the log. A summary that failed has a failure with
+        its usage there already."""
+        if outcome.usage is None or outcome.error or self._guard.is_closed:
+            return
+        failure = Failure(failure=UNUSED_SUMMARY, error=shorten(why), model=outcome.model, usage=outcome.usage)
+        self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
+
+    def _failure_logged(self, outcome: SummaryOutcome) -> Summary | None:
+        """Log the error of an outcome, if it has one, and return its summary; None if it has none."""
+        if outcome.error:
+            failure = Failure(failure=NO_SUMMARY, error=outcome.error, model=outcome.model, usage=outcome.usage)
+            self._planner.writer.append_facts([failure], Meta(cost=outcome.cost))
+        return outcome.summary
+
+    def _is_news(self, summary: Summary, *, may_replace: bool = False, known: int | None = None) -> bool:
+        """Whether a summary that was made is worth a place in the log, which may have got another one meanwhile.
+
+        It is if it covers more turns than the newest summary in the log. If it covers the same turns or fewer, it must
+        have another text, and not be degraded where the newest is not. Then it is news with `may_replace` (a new focus,
+        new notes), or if the newest covers the same turns and is degraded.
+
+        `known`: the seq of the newest summary when this one was asked for. A summary that came since then and covers
+        more turns stays.
+        """
+        newest = self._planner.view.summary
+        if newest is None or newest[1].last < summary.last:
+            return True
+        if self._has_newer(summary, known):
+            return False
+        if (summary.degraded and not newest[1].degraded) or summary.text == newest[1].text:
+            return False
+        return may_replace or (newest[1].last == summary.last and newest[1].degraded and not summary.degraded)
+
+    def _lacks_summary(self, newest: tuple[int, Summary] | None) -> bool:
+        """Whether some folded turns are in no summary of a model. `newest`: the newest summary of the log."""
+        if newest is None or newest[1].degraded:
+            return True
+        return any(slot.last > newest[1].last for slot in self._planner.view.slots if isinstance(slot, FoldedSlot))
+
+    def _has_newer(self, summary: Summary, known: int | None) -> bool:
+        """Whether the log has a summary of more turns, which was not there when this one was asked for."""
+        newest = self._planner.view.summary
+        return newest is not None and newest[0] != known and newest[1].last > summary.last
+
+    def _with_what_is_known(self, want: Summarise) -> Summarise:
+        """The want with the live request if its prefix helps, and with the notes of the newest summary if the new one
+        does not go on from that."""
+        newest = self._planner.view.summary
+        if newest is not None and newest[0] != want.prior_seq:
+            want = replace(want, notes=tuple(dict.fromkeys((*newest[1].notes, *want.notes))))
+        return self._with_live_request(want)
+
+    def _with_live_request(self, want: Summarise) -> Summarise:
+        if self._planner.settings.redact is not None:  # the live request is not redacted
+            return want
+        if not self._summaries.may_fork(want) or (live := self._planner.last_request()) is None:
+            return want
+        if want.by_provider:  # it covers what was sent, and not what came since
+            want = replace(want, last=self._planner.last_sent_unit())
+        return replace(want, request=live[0], request_tokens=live[1])
+
+
+def _left_out(notes: Sequence[str], summary: Summary) -> str:
+    """A sentence that says how many notes are not in a summary; empty if they all are."""
+    if summary.compaction is not None:
+        return NO_NOTES if notes else ""
+    lost = sum(note not in summary.text for note in notes)
+    return f"{lost:,} of {len(notes):,} notes are not in the summary: it has no room for them" if lost else ""
+
+
+def _failure_line(outcome: SummaryOutcome) -> str:
+    """The error of an outcome in one line, with the model; empty if there is none."""
+    if not outcome.error:
+        return ""
+    return " ".join((f"{outcome.model}: {outcome.error}" if outcome.model else outcome.error).split())
