@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
+from command_process import finish, start_command
 
 from transom.cli import main
 
@@ -27,9 +30,18 @@ def run(capsys):
     return run
 
 
-@pytest.fixture
-def demo(run):
-    """Replay the demo in this folder. Returns what it prints."""
-    code, out, err = run("demo")
+@pytest.fixture(scope="session")
+def replayed_demo(tmp_path_factory):
+    """A folder in which the demo was replayed once, and what that printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    code, out, err = finish(start_command("demo", cwd=folder))
     assert (code, err) == (0, "")
+    return folder, out
+
+
+@pytest.fixture
+def demo(folder, replayed_demo):
+    """The demo, replayed in this folder. Returns what it prints."""
+    replayed, out = replayed_demo
+    shutil.copytree(replayed, folder, dirs_exist_ok=True)
     return out

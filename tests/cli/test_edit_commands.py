@@ -18,10 +18,7 @@ from transom.core.tokens import REQUEST_TOKENS
 from transom.evaluation.fold_ranges import FoldRanges
 from transom.testing import Entries, WordCounter, talk
 
-
-@pytest.fixture(autouse=True)
-def replayed_demo(demo):
-    """The demo has been replayed in this folder."""
+pytestmark = pytest.mark.usefixtures("demo")
 
 
 def edits(run):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 
 import pytest
+from command_process import finish, start_command
 from conversation_files import chat, write_jsonl
 
 from transom.cli.next_commands import command_for
@@ -13,19 +15,32 @@ from transom.cli.next_commands import command_for
 STORES = (None, "a b.db", "my logs/")
 
 
-@pytest.fixture(params=STORES)
-def store(request, run):
-    """The options of the store; in it are two conversations, so that an id must be given, whose ids need quotes."""
-    options = () if request.param is None else ("--store", request.param)
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory, replayed_demo):
+    """For each store a folder in which it was made; in it are two conversations, so that an id must be given, whose
+    ids need quotes."""
     messages = chat(12, size=300)
     messages[3]["content"] = "needle one\n- needle two\nneedle three\n" + messages[3]["content"]
     newest = max(at for at, message in enumerate(messages) if message["role"] == "tool")
     messages[newest]["content"] = "\n".join(f"file {n}" for n in range(80))
-    write_jsonl("chats.jsonl", {"id": "it's 42", "messages": messages}, {"id": "420", "messages": chat(2)})
-    assert run("replay", "chats.jsonl", "--budget", 4_000, "--policy", "default:clip=0.1", *options)[0] == 0
-    if request.param is not None:
-        assert run("demo")[0] == 0  # then the last store is another one
-    return options
+    folders = {}
+    for store in STORES:
+        folder = folders[store] = tmp_path_factory.mktemp("replayed")
+        chats = ({"id": "it's 42", "messages": messages}, {"id": "420", "messages": chat(2)})
+        write_jsonl(folder / "chats.jsonl", *chats)
+        options = [] if store is None else ["--store", store]
+        limits = ("--budget", 4_000, "--policy", "default:clip=0.1")
+        assert finish(start_command("replay", "chats.jsonl", *limits, *options, cwd=folder))[0] == 0
+        if store is not None:  # then the last store is another one
+            shutil.copytree(replayed_demo[0], folder, dirs_exist_ok=True)
+    return folders
+
+
+@pytest.fixture(params=STORES)
+def store(request, folder, replayed):
+    """The options of a store, which is in this folder."""
+    shutil.copytree(replayed[request.param], folder, dirs_exist_ok=True)
+    return () if request.param is None else ("--store", request.param)
 
 
 def named(out):

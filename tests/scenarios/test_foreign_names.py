@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -76,11 +77,12 @@ def test_every_text_with_a_tool_s_name_writes_it_plainly() -> None:
         assert LINE.search(shown) is None, name
 
 
-def conversation(policy: str, dialect: str, name: str) -> transom.Conversation:
-    """Tools, arguments and files with this name, until old turns are shortened and folded."""
-    conv = transom.Conversation.open("memory:", "x", budget=3_000, policy=policy, dialect=dialect)
+def conversation(policy: str, names: Sequence[str]) -> transom.Conversation:
+    """Tools, arguments and files with these names in turn, until old turns are shortened and folded."""
+    conv = transom.Conversation.open("memory:", "x", budget=3_000, policy=policy)
     conv.user("Tidy up src/main_module.py.")
-    for turn in range(30):
+    for turn in range(max(30, 4 * len(names))):
+        name = names[turn % len(names)]
         call = transom.core.message.Call(
             f"c{turn}", name, json.dumps({name: turn, "path": name, "content": f"line {turn}\n" * 20})
         )
@@ -90,10 +92,9 @@ def conversation(policy: str, dialect: str, name: str) -> transom.Conversation:
     return conv
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"passthrough"}))
-def test_no_text_of_ours_in_a_window_has_a_line_or_a_mark_of_a_name(policy: str, name: str) -> None:
-    conv = conversation(policy, "openai", name)
+def test_no_text_of_ours_in_a_window_has_a_line_or_a_mark_of_a_name(policy: str) -> None:
+    conv = conversation(policy, NAMES)
     ours = [entry.body.text for entry in conv.log.read() if isinstance(entry.body, Fold)]
     ours += [entry.body.note for entry in conv.log.read() if isinstance(entry.body, Trim)]
     for text in ours:
@@ -104,7 +105,7 @@ def test_no_text_of_ours_in_a_window_has_a_line_or_a_mark_of_a_name(policy: str,
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_answer_of_a_read_back_tool_has_them(name: str) -> None:
-    conv = conversation("default", "openai", name)
+    conv = conversation("default", [name])
     for tool, arguments in (
         ("transom_list", {}),
         ("transom_grep", {"pattern": "and so"}),

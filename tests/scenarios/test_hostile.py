@@ -92,4 +92,4 @@ def test_four_times_the_content_takes_about_four_times_the_time(kind: str) -> No
         return best
 
     spent(1_000)
-    assert spent(600_000) < 9 * spent(150_000) + 0.05  # were it quadratic, sixteen times
+    assert spent(320_000) < 9 * spent(80_000) + 0.05  # were it quadratic, sixteen times

@@ -319,7 +319,7 @@ def recorded(data: Path, family: str, count: int) -> list[list[dict]]:
 def test_records_of_real_conversations_have_every_turn_in_order(data, family):
     quoted, seen = 0, 0
     cut: list[str] = []
-    for messages in recorded(data, family, 3 if family in {"claude_code", "tau2"} else 1):
+    for messages in recorded(data, family, 3 if family == "tau2" else 1):
         conversation = Conversation.open("memory:", "x", budget=Budget(context=8_000), clock=FakeClock())
         answers = [at for at, message in enumerate(messages) if message["role"] == "assistant"]
         for start, stop in pairwise([0, *answers[9::10], len(messages)]):
