@@ -11,6 +11,7 @@ from google.genai import types
 from transom import InvalidMessage
 from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Text, ToolResult, Usage, User
+from transom.texts import left_out_marker
 from transom.wire.frameworks import FORMATS
 from transom.wire.frameworks.sources import sources_of
 
@@ -76,6 +77,33 @@ def test_a_json_result_of_strands_is_shown_as_its_text() -> None:
     ]
     shown = written("strands", made)[2]["content"][0]["toolResult"]
     assert shown == {"toolUseId": "a", "status": "success", "content": [{"text": '{"n": 1}'}]}
+
+
+def test_a_window_of_another_provider_is_written_for_strands() -> None:
+    pdf, picture = "data:application/pdf;base64,JVBERg==", "data:image/png;base64,iVBORw=="
+    content = [
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+        {"type": "image_url", "image_url": {"url": picture}},
+        {"type": "image_url", "image_url": {"url": f"{picture[:-3]}"}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": pdf}},
+    ]
+    conversation = Conversation.from_messages([{"role": "user", "content": content}], budget=100_000)
+    (message,) = FORMATS["strands"].write(conversation.view, {})
+    assert message["content"] == [
+        {"text": left_out_marker("image")},
+        {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}},
+        {"text": left_out_marker("image")},
+        {"document": {"format": "pdf", "name": "document", "source": {"bytes": b"%PDF"}}},
+    ]
+
+
+def test_a_call_of_strands_without_an_id_is_read() -> None:
+    (piece,) = FORMATS["strands"].read([{"role": "assistant", "content": [{"toolUse": {"name": "read"}}]}])
+    assert isinstance(piece.fact, Assistant)
+    assert [(call.id, call.name, call.args) for call in piece.fact.calls] == [("", "read", "")]
+    (piece,) = FORMATS["strands"].read([{"role": "user", "content": [{"toolResult": {"content": [{"text": "x"}]}}]}])
+    assert isinstance(piece.fact, ToolResult)
+    assert piece.fact.call == ""
 
 
 def test_a_reply_of_strands_has_its_usage() -> None:

@@ -12,7 +12,7 @@ from transom.errors import InvalidSetting
 from transom.policies import policy_named
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
-from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
+from transom.wire.dialects import dialect_named, dialect_of_log
 
 
 def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) -> Budget:
@@ -36,14 +36,11 @@ def open_conversation(
     log: StoredLog, budget: Budget, policy: str, *, dialect: str | None = None, summarizer: SummarizedBy | None = None
 ) -> Conversation:
     """Open the conversation of a log. `dialect` None: the one for which its entries were counted, else OpenAI Chat."""
-    if dialect is None:
-        name = counter_of_log(log, o200k()).name.rpartition("/")[2]
-        dialect = name if name in DIALECTS else "openai"
     return Conversation(
         log,
         budget=budget,
         policy=policy_named(policy),
         counter=o200k(),
-        dialect=dialect_named(dialect),
+        dialect=dialect_of_log(log) if dialect is None else dialect_named(dialect),
         summarizer=summarizer,
     )

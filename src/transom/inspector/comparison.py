@@ -40,8 +40,9 @@ Point = tuple[int, int | None]
 class ComparedRow(Struct, frozen=True, kw_only=True):
     """One policy in a context window of `tokens`.
 
-    `figures`: those of the verdict; None until all its calls are done. Their `cost` is a share of what sending the
-    whole history costs. `dollars`: the price of the input; None until all calls are done, or if no price is known.
+    Both are None until all its calls are replayed. `figures`: by name, what `verdict` judges a policy by; their `cost`
+    is a share of what sending the whole history costs. `dollars`: the price of all input tokens; None too if no price
+    is known.
     """
 
     policy: str
@@ -69,8 +70,9 @@ class Comparison:
     """One conversation under several policies and context windows."""
 
     def __init__(self, log: StoredLog, policies: Sequence[str], windows: Sequence[int], model: str) -> None:
-        """`model`: "provider:model", whose prices are taken if they are known. Raises InvalidSetting for no or too many
-        pairs, an unknown policy, and a conversation without messages."""
+        """`policies`: names. `windows`: the tokens of each context window. `model`: "provider:model", whose prices are
+        taken if they are known. Raises InvalidSetting for no pair or more than `MOST_PAIRS`, for an unknown policy, and
+        for a conversation without messages."""
         if not windows:
             raise InvalidSetting("no request was planned yet: give the tokens of a context window")
         self._rows = [
@@ -92,7 +94,7 @@ class Comparison:
         self._lock = Lock()
 
     def page(self, first: int) -> ComparisonPage:
-        """Work on the comparison for a moment. Returns all rows, and the points from number `first` on."""
+        """Work on the comparison for `SECONDS_OF_WORK`. Returns all rows, and the points from number `first` on."""
         stop = monotonic() + SECONDS_OF_WORK
         with self._lock:
             for _ in self._work:
@@ -131,8 +133,8 @@ class Comparisons:
         self._lock = Lock()
 
     def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
-        """The comparison of a conversation when it had this many entries: the one that is kept, or a new one. Raises
-        as `Comparison`."""
+        """The comparison with these settings: the one that is kept, or a new one. `entries`: how many entries the page
+        knows; a conversation that has grown is compared anew. Raises as `Comparison`."""
         key = name, entries, tuple(policies), tuple(windows), model
         with self._lock:
             if key not in self._kept:

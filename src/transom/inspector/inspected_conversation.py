@@ -31,7 +31,7 @@ from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_view
 from transom.stores.in_memory import ScratchLog
 from transom.tokenizer import o200k
-from transom.wire.dialects import DIALECTS, counter_of_log, dialect_named
+from transom.wire.dialects import counter_of_log, dialect_of_log
 
 MOST_OPEN_CONVERSATIONS = 8
 """How many conversations are kept open. If there are more, the one that was looked at longest ago is closed."""
@@ -79,8 +79,9 @@ class DryRun(Struct, frozen=True, kw_only=True):
 class EntryData(Struct, frozen=True, kw_only=True):
     """One entry of the log, whichever kind it is.
 
-    `at`: when it was appended, in seconds since the epoch. `role`: who said it; of an entry that is no fact, its kind.
-    `pieces`: of its message, each from the character that was asked for; a long one is cut.
+    `at`: when it was appended, in seconds since the epoch. `role`: who said it; for an entry that is no fact, its kind.
+    `tokens`: its size as Transom counts. `pieces`: those of its message, each from the character that was asked for;
+    a long one is cut.
     """
 
     entry: int
@@ -138,11 +139,11 @@ class InspectedConversation:
     # ---- windows
 
     def window(self, call: int | None, first: int | None = None, count: int = ROWS_OF_PAGE) -> WindowData:
-        """Return the window of a call (from 1, or from the last if negative), or with None of the log as it is now,
-        with a page of its rows (see `WindowReader.data`). Raises InvalidSetting if there is no such call.
+        """Return the window of a call, with a page of its rows: `first` and `count` as in `WindowReader.data`.
 
-        The first window of the log as it is now may come from the snapshot: then it is not compared with the call
-        before.
+        `call`: counted from 1, from the last call (−1) if negative; None: the window of the log as it is now. The first
+        such window may come from the snapshot: then it is not compared with the call before. Raises InvalidSetting if
+        there is no such call.
         """
         with self._views_lock:
             quick = self._quick_reader() if call is None and self._views is None else None
@@ -156,8 +157,9 @@ class InspectedConversation:
             return self._tried[number].data(first, count)
 
     def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOutPage:
-        """A page of the entries that the window of a call does not show: those behind this fold, or with None those
-        that are in no window at all. Raises InvalidSetting if there is no such call or fold."""
+        """A page of the entries that the window of a call does not show: at most `count` from index `first` on. `fold`:
+        the entry of the fold that they are behind; None: those that are in no window at all. Raises InvalidSetting if
+        there is no such call or fold."""
         with self._views_lock:
             view = self._view(call)
             seqs = _dropped(view) if fold is None else _behind(view, fold)
@@ -165,8 +167,8 @@ class InspectedConversation:
             return LeftOutPage(total=len(seqs), first=first, rows=rows)
 
     def missing_names(self, call: int | None) -> dict[int, MissingNames]:
-        """For each fold of a window the names that the folded turns have and the window does not. Reads the whole log.
-        Raises InvalidSetting if there is no such call."""
+        """For each fold in the window of a call, by the entry of the fold: the names that its turns have and the window
+        does not. Reads the whole log. Raises InvalidSetting if there is no such call."""
         with self._views_lock:
             return missing_names(self._view(call))
 
@@ -231,8 +233,8 @@ class InspectedConversation:
     def try_action(self, action: Action) -> DryRun:
         """What an action would do to the log as it is now. Nothing is written.
 
-        Raises what the method of `Conversation` raises, and InvalidSetting if a pin names no entry or nothing says for
-        how many tokens to plan.
+        Raises what the `Conversation` method of this action raises. Raises InvalidSetting for a pin without an entry,
+        and for a compaction or a request if neither the action nor an earlier request says how many tokens to plan for.
         """
         with self._views_lock:
             views = self._refreshed()
@@ -263,10 +265,11 @@ class InspectedConversation:
             )
 
     def do_action(self, action: Action, expect: int) -> list[int]:
-        """Do what was tried. Returns the numbers of the new entries.
+        """Carry out an action that was tried. Returns the numbers of the new entries.
 
-        `expect`: the number of entries that the log had when it was tried. Raises Conflict if it has others now, so
-        that nothing is done that nobody has seen; InvalidSetting for a request; and what `try_action` raises.
+        `expect`: how many entries the log had when the action was tried. Raises Conflict if it has another number now:
+        then nobody has seen what the action would do. Raises InvalidSetting for a request, and what `try_action`
+        raises.
         """
         if action.do == "request":
             raise InvalidSetting("a request is only looked at here: the program that owns the conversation sends it")
@@ -293,13 +296,12 @@ class InspectedConversation:
 
     def _conversation(self, log: StoredLog, action: Action, limit: int) -> Conversation:
         """A conversation of a log, in the dialect for which its entries were counted."""
-        name = counter_of_log(log, o200k()).name.rpartition("/")[2]
         return Conversation(
             log,
             budget=Budget(context=limit) if limit else Budget(),
             policy=policy_named(action.policy),
             counter=o200k(),
-            dialect=dialect_named(name if name in DIALECTS else "openai"),
+            dialect=dialect_of_log(log),
         )
 
 

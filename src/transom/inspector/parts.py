@@ -26,8 +26,8 @@ Kind = Literal["text", "reasoning", "call", "media", "other"]
 class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One piece of a message.
 
-    `kind`: what it is. `text`: what is shown of it, from the character `start` on. `length`: how many characters the
-    whole piece has. `name`: of a call, the tool.
+    `text`: what is shown of the piece, from its character `start` on. `length`: how many characters the whole piece
+    has. `name`: for a call, the name of the tool.
     """
 
     kind: Kind
@@ -38,7 +38,7 @@ class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def pieces_from(fact: Fact, start: int) -> Iterator[MessagePiece]:
-    """Yield the pieces of a fact, each from the character `start` on, with at most `CHARACTERS_OF_ENTRY` of them."""
+    """Yield the pieces of a fact: of each at most `CHARACTERS_OF_ENTRY` characters, from the character `start` on."""
     stop = start + CHARACTERS_OF_ENTRY
     for kind, text, name in _whole_pieces(fact):
         yield MessagePiece(kind=kind, text=text[start:stop], length=len(text), start=start, name=name)

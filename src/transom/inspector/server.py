@@ -43,8 +43,8 @@ MOST_BODY = 100_000
 
 
 class ListPage(Struct, frozen=True, kw_only=True):
-    """A page of the conversations of a store. `total`: how many the store has. `found`: how many of them the query
-    names. `first`: the index of the first of `conversations` among those."""
+    """A page of the conversations of a store. `total`: how many the store has. `found`: how many of them have the words
+    of the query in their names. `first`: the index among these at which the page begins."""
 
     total: int
     found: int
@@ -130,8 +130,8 @@ class Inspector:
         return list_page(self._store, query.text("query"), query.number("from", 0), query.number("count", 100))
 
     def _mark(self, query: Query) -> object:
-        """The number of conversations, and that of the entries of one: the page asks again when one of them is
-        another."""
+        """How many conversations there are, and how many entries the one that is shown has. When a number has changed,
+        the page asks for its data again."""
         name = query.text("id")
         return {"conversations": len(self._store.names()), "entries": self._conversation(query).length() if name else 0}
 
@@ -284,8 +284,8 @@ def listen(port: int) -> socket.socket:
 def serve(
     inspector: Inspector, listening: socket.socket, *, conversation: str | None, ready: Callable[[str], None]
 ) -> None:
-    """Serve until the process is interrupted. `ready`: called with the one-time link. `conversation`: the one that the
-    link shows first."""
+    """Serve on this socket until the process is interrupted, and close it then. `ready`: called with the one-time link.
+    `conversation`: the one that the link shows first; None: the list."""
     port, token = listening.getsockname()[1], token_urlsafe(24)
     shown = "" if conversation is None else f"#id={url_quote(conversation, safe='')}"
     config = uvicorn.Config(inspector.app(port=port, token=token), log_level="warning", access_log=False)

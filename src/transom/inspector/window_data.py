@@ -20,7 +20,7 @@ from transom.core.message import Head, Raw, Recalled, ToolResult
 from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
-from transom.core.window import Break, Window, assemble
+from transom.core.window import Break, assemble
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explanations import DROPPED, Explanation, explain
 from transom.inspector.parts import MessagePiece, PieceLimit
@@ -42,10 +42,11 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
       text of a fold, "system" for the head.
     - `state`: "kept" (whole), "shortened", "folded" (the text of a fold), "recalled" (quotes of old entries) or
       "synthetic" (a result that we wrote). `why`: the reasons. `edits`: the edits behind it.
-    - `tokens`: those of the whole that it stands for; `shown`: those that the window has of it.
+    - `tokens`: the size of the whole entry or, for a fold, of everything that it stands for. `shown`: the size of what
+      the window shows of it.
     - `pieces`: what the model read.
-    - `is_cached`: it is in the prefix that this window shares with the one before. `is_new`: the window before did not
-      have it. `is_changed`: the window before had it, and showed it in another way. `is_pinned`: a pin keeps it.
+    - `is_cached`: the message is in the prefix that this window shares with the one before. `is_new`: the window before
+      did not have it. `is_changed`: the window before showed it in another way. `is_pinned`: a pin keeps it.
       `is_failed`: it is the result of a failed call.
     - `tool`: of a result, the name of the tool. `first`, `last`, `turns`: of a fold, the entries and the number of the
       turns that it stands for.
@@ -93,9 +94,10 @@ class MadeEdit(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Change(Struct, frozen=True, kw_only=True):
     """How a window differs from the one before.
 
-    `added`, `changed`, `removed`: how many messages are new in it, are shown in another way, and are no longer in it;
-    with their tokens. `edit_count`: how many edits were made between the two; `edits` lists the first of them.
-    `saved_tokens`, `broken_tokens`: those of all edits together.
+    - `added`: how many messages are new in it; `changed`: how many it shows in another way; `removed`: how many entries
+      it no longer shows. `added_tokens`, `removed_tokens`: their sizes.
+    - `edit_count`: how many edits were made between the two windows. `edits`: the first `MOST_EDITS` of them.
+      `saved_tokens`, `broken_tokens`: as in `MadeEdit`, the sums of all these edits.
     """
 
     added: int = 0
@@ -110,8 +112,8 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Left(Struct, frozen=True, kw_only=True):
-    """How much is not in a window. `folded`: the turns behind folds. `folded_tokens`: those of everything that the
-    folds stand for. `dropped`: the entries that are in no window at all."""
+    """How much a window leaves out. `folded`: how many units are behind folds and not pinned. `folded_tokens`: the size
+    of everything that the folds stand for. `dropped`: how many entries are in no window at all."""
 
     folded: int
     folded_tokens: int
@@ -169,9 +171,10 @@ class _Item(Struct, frozen=True, kw_only=True, gc=False):
 class WindowReader:
     """Makes the data of one window: of a call, or of the log as it is now.
 
-    `view`: what the window shows. `before`: the view of the call before, with which it is compared; None for the first
-    call. `sent`: the request of the call; for the log as it is now the last request; None if there was none. `limit`:
-    the most tokens, if they are not those of `sent`. `compares`: false if the view before is not known yet.
+    - `view`: what the window shows. `before`: the view of the call before, with which it is compared; None for the
+      first call. `compares`: false if the view before is not known yet; then nothing counts as new or changed.
+    - `sent`: the request of the call; for the log as it is now, the last request. None if there was none.
+    - `name`: of the conversation. `limit`: the most tokens of the window; 0: the limit of `sent`.
     """
 
     def __init__(
@@ -180,19 +183,18 @@ class WindowReader:
         self._sent = sent
         limit = sent.limit if sent is not None and not limit else limit
         self._view, self._before, self._name, self._compares = view, before, name, compares
-        self.window: Window = assemble(view, limit)
+        self._window = assemble(view, limit)
         self._units = {} if before is None else {unit.key: unit for unit in before.visible_units()}
         self._folds = (
             {} if before is None else {slot.seq: slot for slot in before.slots if isinstance(slot, FoldedSlot)}
         )
-        self._known = 0 if before is None else before.length
         self._items = list(self._all_items())
 
     def data(self, first: int | None = None, count: int = ROWS_OF_PAGE, most: PieceLimit = SHORT_PIECES) -> WindowData:
-        """Return the window, with `count` rows from index `first` on. If `first` is None, they begin two rows before
-        the first one that is new or changed; if there is none, they are the last ones.
+        """Return the window, with at most `count` of its rows, from index `first` on. None: from two rows before
+        the first one that is new or changed; if none is, the last rows.
 
-        `most`: how much of each piece of a message the rows have.
+        `most`: how much of each piece of a message a row has.
         """
         items, view = self._items, self._view
         is_different = [self._compares and (item.is_new or item.is_changed) for item in items]
@@ -200,7 +202,7 @@ class WindowReader:
         if first is None:
             first = max(0, min(changed - 2 if changed >= 0 else len(items), len(items) - count))
         first = max(0, min(first, len(items)))
-        window = self.window
+        window = self._window
         return WindowData(
             conversation=self._name,
             entries=view.length,
@@ -223,18 +225,16 @@ class WindowReader:
 
     def _all_items(self) -> Iterator[_Item]:
         """The items of all rows, in the order of the window: the head, and then slot by slot."""
-        view, cached = self._view, self.window.shared_tokens
+        view, cached = self._view, self._window.shared_tokens
         end = view.total.tokens - sum(slot.size.tokens for slot in view.slots)
         if (head := view.head_entry) is not None and isinstance(head.body, Head):
-            is_new = self._before is not None and self._before.head_entry != head
-            tokens = view.head_size.tokens
             yield _Item(
                 entry=head.seq,
-                tokens=tokens,
+                tokens=view.head_size.tokens,
                 state="kept",
                 is_cached=0 < cached >= end,
                 is_new=self._before is None,
-                is_changed=is_new,
+                is_changed=self._before is not None and self._before.head_entry != head,
             )
         for slot in view.slots:
             end += slot.size.tokens
@@ -262,8 +262,7 @@ class WindowReader:
         before = self._units.get(unit.key)
         for seq, entry in zip(unit.seqs, self._view.entries_of(unit), strict=True):
             trims = trims_of_entry(unit.trims, seq)
-            is_known = before is not None and seq in before.seqs
-            is_changed = is_known and _looks_different(before, unit, seq)
+            shown_before = before if before is not None and seq in before.seqs else None
             tokens = self._view.entry_tokens(unit, seq)[1] if trims else sum(entry.tokens)
             yield _Item(
                 entry=seq,
@@ -271,8 +270,8 @@ class WindowReader:
                 state=_state(entry, is_shortened=bool(trims)),
                 unit=unit,
                 is_cached=is_cached,
-                is_new=not is_known,
-                is_changed=is_changed,
+                is_new=shown_before is None,
+                is_changed=shown_before is not None and _looks_different(shown_before, unit, seq),
             )
 
     # ---- the rows of a page
@@ -382,9 +381,7 @@ class WindowReader:
         match edit:
             case Fold():
                 about = _range_of(self._view, entry.seq, edit)
-            case Trim():
-                about = f"entry {edit.entry}"
-            case Pin():
+            case Trim() | Pin():
                 about = f"entry {edit.entry}"
             case Undo():
                 about = f"the edit in entry {edit.edit}"
@@ -423,9 +420,9 @@ def tool_name(tool: Raw) -> str:
     return str(names.get("name") or names.get("type") or "?")
 
 
-def _looks_different(before: Unit | None, now: Unit, entry: int) -> bool:
+def _looks_different(before: Unit, now: Unit, entry: int) -> bool:
     """Whether two windows show an entry of a unit in different ways."""
-    if before is None or before.signature_stale != now.signature_stale:
+    if before.signature_stale != now.signature_stale:
         return True
     return trims_of_entry(before.trims, entry) != trims_of_entry(now.trims, entry)
 

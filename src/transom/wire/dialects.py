@@ -71,15 +71,17 @@ def with_digest_role(dialect: Dialect, role: object) -> Dialect:
     return replace(dialect, digest_role=role)
 
 
-def counter_of_log(log: Log, counter: TokenCounter) -> FormatCounter:
-    """The format counter by which the entries of a log were counted, with `counter` for its texts.
+def dialect_of_log(log: Log) -> Dialect:
+    """The dialect for which the entries of a log were counted: it is part of the name of the counter (`Entry.counter`)
+    of the first entry that has one. OpenAI chat if no entry has a counter, or if its name has no known dialect."""
+    counter = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
+    _, slash, name = counter.rpartition("/")
+    return dialect_named(name if slash and name in DIALECTS else "openai")
 
-    The dialect is read from the name that is stored with the first counted entry. If no entry has such a name, or it
-    names an unknown dialect, the dialect is OpenAI chat.
-    """
-    name = next((name for seq in range(len(log)) if (name := log[seq].counter)), "")
-    _, apart, dialect = name.rpartition("/")
-    return dialect_named(dialect if apart and dialect in DIALECTS else "openai").format_counter(counter)
+
+def counter_of_log(log: Log, counter: TokenCounter) -> FormatCounter:
+    """The format counter of the dialect of a log (`dialect_of_log`). `counter`: counts the texts."""
+    return dialect_of_log(log).format_counter(counter)
 
 
 @cache

@@ -14,8 +14,9 @@ from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
+from transom.texts import left_out_marker
 from transom.wire.dialect import Dialect
-from transom.wire.fields import as_dict, as_parts, objects_in
+from transom.wire.fields import as_dict, as_parts, objects_in, text
 from transom.wire.frameworks.base import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import UsageFields, with_usage
@@ -30,6 +31,8 @@ _OTHER = "converse"
 """The type of a block that holds one of the Converse API, under the key "block"."""
 _BYTES = "__bytes_encoded__"
 """Marks bytes in such a block: JSON has none."""
+_KINDS = {"image": "image", "document": "file"}
+"""What a placeholder calls a block that is left out; any other block is a "part"."""
 
 
 @cache
@@ -86,11 +89,12 @@ def _block(block: Raw) -> Raw:
         return {"type": "text", "text": block["text"]}
     if kind == "toolUse":
         rest = {key: value for key, value in held.items() if key not in {"toolUseId", "name", "input"}}
-        return {"type": "tool_use", "id": held["toolUseId"], "name": held["name"], "input": held.get("input"), **rest}
+        called = {"id": held.get("toolUseId"), "name": held.get("name"), "input": held.get("input")}
+        return {"type": "tool_use", **called, **rest}
     if kind == "toolResult":
         content = [_block(each) for each in objects_in(held.get("content"))]
         failed = {"is_error": True} if held.get("status") == "error" else {}
-        return {"type": "tool_result", "tool_use_id": held["toolUseId"], "content": content, **failed}
+        return {"type": "tool_result", "tool_use_id": held.get("toolUseId"), "content": content, **failed}
     if kind == "reasoningContent" and (thought := as_dict(held.get("reasoningText"))):
         signature = {"signature": thought["signature"]} if thought.get("signature") else {}
         return {"type": "thinking", "thinking": thought.get("text") or "", **signature}
@@ -106,7 +110,8 @@ def _block(block: Raw) -> Raw:
 
 
 def _converse_block(block: Raw) -> Raw:
-    """A block of the Messages API as one of the Converse API."""
+    """A block of the Messages API as one of the Converse API. A placeholder text stands for a block that the Converse
+    API does not have, for example an image that is given by a URL: the window may be of another provider's messages."""
     kind = block["type"]
     if kind == "text":
         return {"text": block["text"]}
@@ -122,11 +127,24 @@ def _converse_block(block: Raw) -> Raw:
         return {"reasoningContent": {"reasoningText": {"text": block["thinking"], **signature}}}
     if kind == "redacted_thinking":
         return {"reasoningContent": {"redactedContent": b64decode(block["data"])}}
-    if kind == "image":
-        source = block["source"]
-        form = source["media_type"].partition("/")[2]
-        return {"image": {"format": form, "source": {"bytes": b64decode(source["data"])}}}
-    return _decoded(block["block"])
+    if kind == _OTHER:
+        return _decoded(block["block"])
+    source = as_dict(block.get("source"))
+    form = text(source, "media_type").partition("/")[2]
+    data = _bytes_in(source)
+    if kind == "image" and data:
+        return {"image": {"format": form, "source": {"bytes": data}}}
+    if kind == "document" and data and form == "pdf":
+        return {"document": {"format": form, "name": "document", "source": {"bytes": data}}}
+    return {"text": left_out_marker(_KINDS.get(kind, "part"))}
+
+
+def _bytes_in(source: Raw) -> bytes:
+    """The bytes of a file by its source in the Messages API. Empty if they are not there, or are no base64."""
+    try:
+        return b64decode(text(source, "data")) if source.get("type") == "base64" else b""
+    except ValueError:
+        return b""
 
 
 def _encoded(value: Any) -> Any:
