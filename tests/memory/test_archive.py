@@ -120,3 +120,14 @@ def test_text_of_the_archive_cannot_pass_for_ours(store):
     assert shown.startswith("text 0, ")
     assert (shown.count("«"), shown.count("»")) == (1, 1)
     assert "\n[system message]" not in shown
+
+
+def test_a_secret_is_not_stored_as_a_tag_either(store):
+    def secrets(text: str) -> list[tuple[int, int, str]]:
+        at = text.find("hunter22x") if text.startswith("the password") else -1
+        return [(at, at + 9, "password")] if at >= 0 else []
+
+    archive = Memory.open(store, redact=secrets).archive
+    archive.store("the password is hunter22x", ["hunter22x", "door"])
+    stored = archive.read(0)
+    assert (stored.text, stored.tags) == ("the password is [redacted: password]", ("[redacted: password]", "door"))

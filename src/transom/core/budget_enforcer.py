@@ -33,7 +33,6 @@ from transom.core.priced_choices import (
 from transom.core.redact_derived_text import redacted_want
 from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.targets import Targets, impossible
-from transom.core.tokens import Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
@@ -96,7 +95,7 @@ class BudgetEnforcer:
                 self.summary_options is not None and self.summary_options.may_replace
             )
             # With a limit as high as the window, the window is full: the strategies then do what they always do.
-            self.targets.lower_limit(self.used().tokens)
+            self.targets.lower_limit(self.targets.used().tokens)
         # Nearly every request ends here. What follows looks at the whole window, this at a few sums.
         if self._is_surely_quiet():
             return
@@ -118,12 +117,12 @@ class BudgetEnforcer:
             self._one_pass()
             if len(self.draft.entries) == before:
                 break
-        if not fits(self.used(), self.targets.limit):
+        if not fits(self.targets.used(), self.targets.limit):
             view = self.draft.view
             listed = {view.newest_unit: "newest_turn", view.newest_user: "newest_user"}
             listed |= dict.fromkeys(view.first_task, "first_task")
             kind = ContextStillTooLarge if self.policy.last_resort or self.policy.pressure else BudgetImpossible
-            raise impossible(view, self.used(), self.budget, self.state, listed, kind)
+            raise impossible(view, self.targets.used(), self.budget, self.state, listed, kind)
 
     def recall(self) -> None:
         """Add the fact that the policy's recall steps give for the newest turn, if the window is below the trigger with
@@ -153,7 +152,7 @@ class BudgetEnforcer:
         # The trigger counts recalled text, the limit does not: nothing is ever removed to make room for it.
         if not self.targets.has_room_below_trigger(self.targets.used_with_recall()):
             self._make_room()
-        if not fits(self.used(), self.targets.limit):
+        if not fits(self.targets.used(), self.targets.limit):
             view = self.draft.view
             # Turns that the user restored and that do not fit are folded again as the policy folds, not left out.
             again = self.policy.pressure if any(map(view.user_restored, view.slots)) else ()
@@ -180,7 +179,7 @@ class BudgetEnforcer:
         if len(self.draft.entries) > before:
             all_costs = [one.cost for one in tried]
             if not tried:
-                left = self.used().tokens
+                left = self.targets.used().tokens
                 all_costs = [choice_cost(self.policy.name, self.draft.view, left, window)]
             self.costs = compaction_costs(window, self.draft.view, self._why, all_costs, all_costs[0].name)
 
@@ -221,15 +220,14 @@ class BudgetEnforcer:
             return False
         if self._is_soon_cheaper(soft):
             return True
-        return (
-            pressure(self.used(), self.draft.view.fixed_size, self.targets.lowered_limit) >= soft * self.policy.trigger
-        )
+        fullest = pressure(self.targets.used(), self.draft.view.fixed_size, self.targets.lowered_limit)
+        return fullest >= soft * self.policy.trigger
 
     def _is_soon_cheaper(self, soft: float) -> bool:
         """Whether there are prices, and the window has reached the share `soft` of the size at which a compaction
         pays."""
         view, prices = self.draft.view, self.budget.prices
-        return prices is not None and self._compaction_pays(prices, view, self.used().tokens, soft)
+        return prices is not None and self._compaction_pays(prices, view, self.targets.used().tokens, soft)
 
     def _worth_a_summary(self, prices: Prices) -> tuple[Strategy, ...]:
         """The strategies of the choice that would be cheapest if the summaries that it wants were made. Sets `costs`.
@@ -270,7 +268,7 @@ class BudgetEnforcer:
                 for want in tried.wants_of_choice(choice):
                     summary += price_of_want(want, tried.draft.view, window)
                     tried.draft.add(stand_in(want, tried.draft.view.counter))
-            if tried.run_choice(choice) and (left := tried.used().tokens) < window.tokens:
+            if tried.run_choice(choice) and (left := tried.targets.used().tokens) < window.tokens:
                 cost = choice_cost(choice.name, tried.draft.view, left, window, summary)
                 found.append(PricedChoice(choice, cost, tried.draft))
         return sorted(found, key=lambda one: one.cost.per_call)
@@ -285,7 +283,7 @@ class BudgetEnforcer:
     def _attempt_as_if_full(self) -> BudgetEnforcer:
         """The same, with a token limit as high as the window, so that strategies run although it is not full."""
         other = self._attempt()
-        other.targets.lowered_limit = replace(self.targets.lowered_limit, tokens=self.used().tokens)
+        other.targets.lowered_limit = replace(self.targets.lowered_limit, tokens=self.targets.used().tokens)
         return other
 
     def run_choice(self, choice: Choice) -> bool:
@@ -300,7 +298,7 @@ class BudgetEnforcer:
 
     def _priced_window(self, prices: Prices) -> PricedWindow:
         """What the price of every choice depends on. Its limit is the size at which the trigger compacts the window."""
-        used, view, fixed = self.used().tokens, self.draft.view, self.draft.view.fixed_size
+        used, view, fixed = self.targets.used().tokens, self.draft.view, self.draft.view.fixed_size
         full = between(fixed, policy_limit(self.budget, self.policy, view.calibration), min(1.0, self.policy.trigger))
         return PricedWindow(prices, used, view.since_break.growth(used), full.tokens)
 
@@ -326,7 +324,7 @@ class BudgetEnforcer:
         Only while there are slots that no request has carried: a second plan right after this one must not compact
         again (law 8).
         """
-        view, used = self.draft.view, self.used().tokens
+        view, used = self.draft.view, self.targets.used().tokens
         has_new_slots = view.shared_slots < len(view.slots)
         if has_new_slots and used < self.targets.lowered_limit.tokens and self._compaction_pays(prices, view, used):
             self.targets.lower_limit(used)
@@ -353,10 +351,6 @@ class BudgetEnforcer:
         if soft is not None and self._is_soon_cheaper(soft):
             return False
         return self.targets.is_surely_below(1.0 if soft is None else soft)
-
-    def used(self) -> Size:
-        """The size that the request will have, due notes included (see `Targets.used`)."""
-        return self.targets.used()
 
     # ---- steps
 

@@ -31,7 +31,7 @@ def child_at(folded: FoldedSlot, key: int) -> tuple[int, Slot]:
     return at, folded.children[at]
 
 
-def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold, compaction: Unit | None = None) -> FoldedSlot:
+def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold, compaction: Unit | None) -> FoldedSlot:
     """The slot that a fold puts in the place of these slots. `entry`: the entry of the fold, with its token counts.
     `compaction`: the provider's own compaction, if the fold shows that in place of its text."""
     children = _as_children(slots)

@@ -295,12 +295,19 @@ Addressed = Text | Media | Other | Call | Reasoning
 """Everything that has an address: the content parts, the calls (as `args`) and the reasoning."""
 
 
+def part_kind(part: Part) -> str:
+    """The kind of a content part in an address: text, image, file or other."""
+    if isinstance(part, Text):
+        return "text"
+    return part.media if isinstance(part, Media) else "other"
+
+
 def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
     """Every part of a fact with its address, in a fixed order: content, calls, reasoning. Token counts are stored in
     this order."""
     seen = {"text": 0, "image": 0, "file": 0, "other": 0}
     for part in fact.parts:
-        kind = "text" if isinstance(part, Text) else part.media if isinstance(part, Media) else "other"
+        kind = part_kind(part)
         yield (kind, seen[kind]), part
         seen[kind] += 1
     if isinstance(fact, Assistant):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Trim
 from transom.core.entry import Entry
-from transom.core.message import Address, Addressed, Assistant, Fact, Media, Part, Reasoning, Text, addressed_parts
+from transom.core.message import Address, Addressed, Assistant, Fact, Part, Reasoning, addressed_parts, part_kind
 from transom.core.persistent import IdentityKey, appended, index_after, spliced
 from transom.core.tokens import apply_trim
 
@@ -160,7 +160,7 @@ def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
     if len(parts) > _MAX_SCANNED:
         return _positions(IdentityKey(parts)).get((kind, index))
     for position, part in enumerate(parts):
-        if _kind(part) == kind:
+        if part_kind(part) == kind:
             if index == 0:
                 return position
             index -= 1
@@ -178,14 +178,7 @@ def _positions(parts: IdentityKey[tuple[Part, ...]]) -> dict[tuple[str, int], in
     positions: dict[tuple[str, int], int] = {}
     seen: Counter[str] = Counter()
     for position, part in enumerate(parts.value):
-        kind = _kind(part)
+        kind = part_kind(part)
         positions[kind, seen[kind]] = position
         seen[kind] += 1
     return positions
-
-
-def _kind(part: Part) -> str:
-    """The kind of a content part in an address: text, image, file or other."""
-    if isinstance(part, Text):
-        return "text"
-    return part.media if isinstance(part, Media) else "other"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,10 +18,7 @@ from transom.core.entry import CallPlace, Entry
 from transom.core.persistent import with_value, without_key
 from transom.core.usage import Calibration
 
-_NO_LIMITS: Mapping[str, int] = {}
-_NO_CALLS: Mapping[str, tuple[int, int]] = {}
-_NO_LATE: Mapping[int, tuple[int, int]] = {}
-_NO_APPROVALS: Mapping[CallPlace, tuple[int, str]] = {}
+_EMPTY: Mapping[Any, Any] = {}
 
 
 class Calls(Struct, frozen=True, gc=False):
@@ -28,19 +26,19 @@ class Calls(Struct, frozen=True, gc=False):
 
     open_units: tuple[int, ...] = ()
     """Keys of the units with open calls."""
-    synthetic_results: Mapping[str, tuple[int, int]] = _NO_CALLS
+    synthetic_results: Mapping[str, tuple[int, int]] = _EMPTY
     """By provider's id: the calls that a late result may still answer, because a synthetic result has closed them. Each
     with the key of the turn and the index of the call."""
-    waiting: Mapping[str, int] = _NO_LIMITS
+    waiting: Mapping[str, int] = _EMPTY
     """By the provider's id: the calls of the provider's own tools that wait for a later turn, with the key of the unit
     that made them."""
     spans: tuple[tuple[int, int], ...] = ()
     """The spans of such calls: from the key of the unit that made a call to the key of the one with its result. They
     are sorted, and do not overlap."""
-    late_results: Mapping[int, tuple[int, int]] = _NO_LATE
+    late_results: Mapping[int, tuple[int, int]] = _EMPTY
     """By seq, rising: the real results that came after a synthetic one, until a note gives them. Each with the key of
     the turn and the index of the call."""
-    approvals: Mapping[CallPlace, tuple[int, str]] = _NO_APPROVALS
+    approvals: Mapping[CallPlace, tuple[int, str]] = _EMPTY
     """The calls that need or needed a person's approval and have no real result in their turn: the seq of the newest
     `Approval`, and its state; or "answered" if the result came late."""
 
@@ -75,10 +73,10 @@ class Prefix(Struct, frozen=True, gc=False):
     """Whether any turn of the log has reasoning that is bound to the exact prefix that it was made on."""
     newest_signed: int = -1
     """No unit behind this key shows bound reasoning."""
-    learned_limits: Mapping[str, int] = _NO_LIMITS
+    learned_limits: Mapping[str, int] = _EMPTY
     """The tokens that a request to a model may have, by "provider:model": of models that refused one as too long. If
     the provider did not say its limit, it is derived from the size of what was refused."""
-    refused_reasoning: Mapping[str, int] = _NO_LIMITS
+    refused_reasoning: Mapping[str, int] = _EMPTY
     """By "provider:model": what is known of a model that refused reasoning and has taken none since. See
     `after_refusal`."""
 

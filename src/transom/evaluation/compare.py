@@ -99,10 +99,6 @@ def tokens_of(message: Raw, counter: TokenCounter) -> int:
     return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
 
 
-def _is_turn(unit: Unit) -> bool:
-    return isinstance(unit.first_fact, Assistant)
-
-
 class Judge:
     """Judges the windows of one conversation under one policy, one after another: `add` each call, then take the
     `result`.
@@ -178,7 +174,8 @@ class Judge:
         A turn loses it if a slot before it changes, in this window or one that was sent before.
         """
         view, changed = window.view, inf if window.breaks is None else window.breaks.slot
-        turns = [(at, unit.key) for at, unit in enumerate(view.slots) if isinstance(unit, Unit) and _is_turn(unit)]
+        units = ((at, slot) for at, slot in enumerate(view.slots) if isinstance(slot, Unit))
+        turns = [(at, unit.key) for at, unit in units if isinstance(unit.first_fact, Assistant)]
         self._intact = {key for at, key in turns if at <= changed and (key in self._intact or key >= self._seen)}
         self._seen = view.length
         return sum(key > (view.newest_user or -1) for key in self._intact)

@@ -19,7 +19,7 @@ from transom.core.trims import effective_trims, trims_of_entry
 from transom.core.unit import REFUSED, FoldedSlot, Slot, Unit, units_in
 from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
 from transom.core.window import Window
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidSetting, quote, shorten
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.quote_reasons import QuoteReason, RecordShare, record_shares
 from transom.stores import StoredLog
@@ -264,7 +264,7 @@ def preview(fact: Fact, length: int = 80) -> str:
     if isinstance(fact, Assistant) and fact.calls:
         text += " → " + ", ".join(f"{call.name}({call.args[:40]})" for call in fact.calls)
     line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1] + "…"
+    return shorten(line, length)
 
 
 def as_provider_counts(tokens: int, total: int, counted: int) -> int:

@@ -1,6 +1,7 @@
 """Parses the text of a record: its lines with the entries that they are about, and its quotes.
 
-It is written from the format that `strategies.digest.record` describes, and shares no code with the writer of records.
+It is written from the format that `strategies.record.record_text` describes, and shares no code with the writer of
+records.
 """
 
 from __future__ import annotations

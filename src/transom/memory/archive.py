@@ -49,8 +49,8 @@ class Archive:
         self._lock = threading.Lock()
 
     def store(self, text: str, tags: Iterable[str] = ()) -> int:
-        """Store a text and return its number, which `read` takes. White space at both ends is removed first, and then
-        the memory's `redact` is applied.
+        """Store a text and return its number, which `read` takes. White space at both ends of the text is removed first;
+        then the memory's `redact` is applied to the text and to the tags.
 
         Raises InvalidSetting if `text` is not a text, if it has no characters or more than 20,000 without that white
         space, or if `tags` is a single text or has anything but texts.
@@ -59,7 +59,8 @@ class Archive:
         if not words or len(words) > MAX_TEXT_CHARACTERS:
             raise InvalidSetting(f"archive: a text has 1 to {MAX_TEXT_CHARACTERS:,} characters, not {len(words):,}")
         if self._redact is not None:
-            words = self._redact(words)
+            secrets = self._redact.secrets((words, *marks))  # a tag may repeat a secret that only the text calls one
+            words, marks = self._redact(words, secrets), [self._redact(mark, secrets) for mark in marks]
         with self._lock:
             log = self._store.open(self._name)
             note = Note(key="", text=words, extra={NOTE_FIELD: {"tags": marks}})

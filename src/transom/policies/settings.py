@@ -20,9 +20,8 @@ SETTINGS = (*OF_DEFAULT, "trigger", "target")
 
 
 def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
-    """A copy of the policy with these settings, shares of the room as numbers or texts. One that is None stays as it
-    is; without any the policy itself is returned. If the trigger is lowered, a target that is not given is lowered with
-    it.
+    """A copy of the policy with these settings, shares of the room as numbers or texts. A setting that is None stays as
+    it is. If the trigger is lowered, and no target is given, the policy's own target is lowered in proportion.
 
     The name of the copy has the settings. It has no `choices`, since their sizes are fixed: so prices decide only when
     the policy compacts, and not how.
@@ -32,8 +31,6 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
     target.
     """
     given = {name: _share(name, value) for name, value in settings.items() if value is not None}
-    if not given:
-        return policy
     for name, kind in OF_DEFAULT.items():
         if name in given and not any(isinstance(step, kind) for step in (*policy.arrival, *policy.pressure)):
             raise InvalidSetting(f"policy {policy.name} has no {name}: it is a setting of default, recall and summary")

@@ -65,11 +65,11 @@ class RecallIndex:
     """The index of the entries before the entry `n`, as far back as `REACH_TOKENS` tokens go."""
 
     def __init__(self) -> None:
-        self._restart(0)
+        self._restart()
 
-    def _restart(self, n: int) -> None:
-        """Empty the index. The first entry to be added is that with the seq `n`."""
-        self.n = n
+    def _restart(self) -> None:
+        """Empty the index. The next entry to be added is the first one of the log."""
+        self.n = 0
         self.passages: list[RecallPassage] = []
         self._found_in: dict[str, array[int]] = {}
         self._first = 0  # passages before it are beyond the reach
@@ -86,7 +86,7 @@ class RecallIndex:
         index = indexes.of(RecallIndex)
         n = max(0, view.newest_unit)
         if index.n > n:  # an older view must not know what came later
-            index._restart(0)
+            index._restart()
         for seq in range(index.n, n):
             index.add(view, view.fetch(seq))
         return index

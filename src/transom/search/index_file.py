@@ -54,10 +54,7 @@ class IndexFile:
     def __init__(self, path: str, tables: Tables = SEARCH_TABLES, what: str = "search index") -> None:
         self.path, self._tables, self._what = path, tables, what
         self._lock = RLock()
-        self._process = os.getpid()
-        self._db = self._open()
-        self._finalizer = finalize(self, self._db.close)
-        self._finalizer.atexit = False
+        self._use(self._open())
 
     @contextmanager
     def connection(self) -> Generator[sqlite3.Connection]:
@@ -67,7 +64,8 @@ class IndexFile:
         """
         with self._lock:
             if self._process != os.getpid():  # a connection must not be used after a fork
-                self._replace(self._open())
+                self._finalizer.detach()
+                self._use(self._open())
             try:
                 yield self._db
             except sqlite3.DatabaseError as problem:
@@ -94,8 +92,8 @@ class IndexFile:
         with self._lock:
             self._finalizer()
 
-    def _replace(self, db: sqlite3.Connection) -> None:
-        self._finalizer.detach()
+    def _use(self, db: sqlite3.Connection) -> None:
+        """Take this connection for the process that runs now. It is closed when this object is freed."""
         self._db, self._process = db, os.getpid()
         self._finalizer = finalize(self, db.close)
         self._finalizer.atexit = False

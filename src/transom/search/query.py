@@ -48,7 +48,7 @@ MOST_LIKE = 50
 SEQ_BITS = 32
 HIGHEST = 2**63 - 1
 
-_MATCHING = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
+MATCHING = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
 AMONG_LOGS = " AND rowid >> 32 IN (SELECT value FROM json_each(?))"
 _NEWEST = " ORDER BY rowid DESC LIMIT ?"
 _SIZE = "SELECT count(*) FROM (SELECT id FROM words_docsize WHERE id BETWEEN ? AND ? LIMIT ?)"
@@ -243,7 +243,7 @@ def _newest(
     if where.logs:
         conditions, values = conditions + AMONG_LOGS, (*values, where.logs)
     parameters = (expression, where.low, where.high, *values, most + 1)
-    return [row for (row,) in db.execute(_MATCHING + conditions + _NEWEST, parameters)]
+    return [row for (row,) in db.execute(MATCHING + conditions + _NEWEST, parameters)]
 
 
 def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], where: FtsFilter) -> Iterator[int]:
@@ -272,7 +272,7 @@ def _size(db: sqlite3.Connection, where: FtsFilter) -> int:
     number is for the rarity of words only."""
     if where.matching:
         parameters = (where.matching.removeprefix(" AND "), where.low, where.high, MOST_ROWS + 1)
-        return db.execute(f"SELECT count(*) FROM ({_MATCHING} LIMIT ?)", parameters).fetchone()[0]  # noqa: S608 - a text of ours
+        return db.execute(f"SELECT count(*) FROM ({MATCHING} LIMIT ?)", parameters).fetchone()[0]  # noqa: S608 - a text of ours
     return db.execute(_SIZE, (where.low, where.high, MOST_ROWS + 1)).fetchone()[0]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -80,7 +80,7 @@ class SqliteIndex:
 
         A damaged conversation that was not named is skipped with a warning.
         """
-        names = None if conversations is None else list(conversations)
+        names = None if conversations is None else dict.fromkeys(conversations)
         with self._lock:
             done, stamp = 0, store_stamp(self._store)
             if names is not None or stamp is None or stamp != self._seen:
@@ -93,7 +93,7 @@ class SqliteIndex:
                 done += update_vectors(self._file, embedder, logs, None if most is None else most - done)
         return done
 
-    def _update(self, names: list[str] | None, most: int | None) -> int:
+    def _update(self, names: Collection[str] | None, most: int | None) -> int:
         with self._file.connection() as db:
             rows = db.execute("SELECT name, identity, stamp FROM logs").fetchall()
         found = (LogStamp(true_name(name), identity, stamp) for name, identity, stamp in rows)

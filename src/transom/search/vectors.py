@@ -13,7 +13,7 @@ from typing import Any
 from transom.errors import InvalidSetting
 from transom.search.base import Embedder
 from transom.search.index_file import IndexFile
-from transom.search.query import AMONG_LOGS, SEQ_BITS, FtsFilter
+from transom.search.query import AMONG_LOGS, MATCHING, SEQ_BITS, FtsFilter
 from transom.search.words import text_of_indexed
 
 PART_CHARACTERS = 1_000
@@ -92,9 +92,8 @@ def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
     dates are not regarded here: `shown` leaves those rows out."""
     if not where.matching:
         return None
-    statement = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
-    expression = where.matching.removeprefix(" AND ")
-    return {row for (row,) in db.execute(statement, (expression, where.low, where.high))}
+    parameters = (where.matching.removeprefix(" AND "), where.low, where.high)
+    return {row for (row,) in db.execute(MATCHING, parameters)}
 
 
 def parts_of(text: str) -> Iterator[tuple[int, str]]:

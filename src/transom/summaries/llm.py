@@ -24,7 +24,16 @@ from transom.summaries.base import Answer, Ask, Model, Steps
 from transom.summaries.outline import Delta, Outline, apply_delta
 from transom.summaries.prompts import Prompts, filled
 from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_first_request
-from transom.summaries.source import Piece, boundary_line, boundary_named, boundary_of, data_text, pieces_of, text_of
+from transom.summaries.source import (
+    Piece,
+    boundary_line,
+    boundary_named,
+    boundary_of,
+    data_text,
+    pieces_of,
+    summary_lines,
+    text_of,
+)
 from transom.summaries.summary_text import outline_text
 from transom.summaries.validate import Unusable, answer_text, check_words, delta_of
 from transom.wire.dialect import Dialect, Rendered
@@ -140,10 +149,7 @@ class _SummaryRequests:
         )
         summary = self._summary_text(outline)
         boundary = boundary_of([summary, opening])
-        lines = [self.settings.prompts.fork, boundary_named(boundary)]
-        if summary:
-            lines += [boundary_line(boundary, "earlier summary begins"), summary]
-            lines += [boundary_line(boundary, "earlier summary ends")]
+        lines = [self.settings.prompts.fork, boundary_named(boundary), *summary_lines(boundary, summary)]
         lines += [boundary_line(boundary, "last message begins"), opening, boundary_line(boundary, "last message ends")]
         return "\n".join([*lines, "", self._task(outline)])
 

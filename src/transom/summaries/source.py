@@ -78,13 +78,17 @@ def boundary_line(boundary: str, label: str) -> str:
     return f"=== {boundary} {label} ==="
 
 
+def summary_lines(boundary: str, summary: str) -> list[str]:
+    """The earlier summary between its boundary lines; no lines if there is no earlier summary (an empty text)."""
+    if not summary:
+        return []
+    begins, ends = (boundary_line(boundary, f"earlier summary {edge}") for edge in ("begins", "ends"))
+    return [begins, summary, ends]
+
+
 def data_text(boundary: str, summary: str, pieces: Sequence[Piece]) -> str:
     """The earlier summary, if any, and the turns, between boundary lines."""
-    lines = [boundary_named(boundary)]
-    if summary:
-        lines += [boundary_line(boundary, "earlier summary begins"), summary]
-        lines += [boundary_line(boundary, "earlier summary ends")]
-    lines.append(boundary_line(boundary, "turns begin"))
+    lines = [boundary_named(boundary), *summary_lines(boundary, summary), boundary_line(boundary, "turns begin")]
     for piece in pieces:
         lines += [boundary_line(boundary, f"turn {piece.key}, {piece.role}"), piece.text]
     return "\n".join([*lines, boundary_line(boundary, "turns end")])
