@@ -130,11 +130,11 @@ class SinceBreak(Struct, frozen=True, gc=False):
         return (prices.write - prices.read) * (self.new_tokens or tokens)
 
     def growth(self, tokens: int) -> float:
-        """The tokens by which the window has grown at each call since the break, on average; at least 1. `tokens`:
-        those that it has now.
+        """The tokens by which the window has grown at each call since the break, on average; at least 1. `tokens`: the
+        tokens of the window now.
 
-        Steady growth of g tokens for n calls adds up to an excess of g · n² / 2, and to g · n tokens more than at
-        first: so g = more² / (2 · excess).
+        If the window grows by g tokens at each of n calls, it has `more` = g · n tokens more than at first, and
+        `excess_tokens` is about g · n² / 2. So g = more² / (2 · excess_tokens).
         """
         more = tokens - self.first_tokens
         return max(1.0, more * more / (2 * self.excess_tokens) if self.excess_tokens > 0 < more else more)
@@ -142,8 +142,9 @@ class SinceBreak(Struct, frozen=True, gc=False):
     def pays(self, prices: Prices, tokens: int, summary: float = 0.0, share: float = 1.0) -> bool:
         """Whether a compaction is now cheaper than going on with the long window of `tokens` tokens.
 
-        A compaction would have removed some tokens. True once it has cost as much to re-read these as one compaction
-        costs, the price of a new `summary` included. With a `share` below 1: once it has cost this share of that.
+        True once re-reading the excess tokens (`excess_cost`) has cost as much as a compaction costs
+        (`compaction_cost`), plus `summary`, the price of the new summary that it needs. With a `share` below 1: once it
+        has cost this share of that sum.
 
         Under steady growth of g tokens a call this is the cheapest gap between compactions, √(2 · cost / (g · read))
         calls; it needs no forecast of g (part-period balancing: DeMatteis 1968, "An economic lot-sizing technique, I").
@@ -172,7 +173,7 @@ class ChoiceCost(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
 
 class CompactionCosts(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
-    """The costs by which it was decided which compaction to make, or whether a summary is wanted for the next one. A
+    """The costs that a plan compared to choose a compaction, or to decide whether the next one gets a new summary. A
     price is in fresh input tokens.
 
     - `why`: "full"; "price", if the window was compacted before it was full because that is cheaper; "soon", if it was

@@ -245,7 +245,8 @@ def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:
 
 
 def no_setting(name: str, known: Iterable[str]) -> str:
-    """The words for a setting that does not exist: with the one that was perhaps meant."""
+    """The text of an error for an unknown setting `name`. It suggests the most similar name among `known`, if one is
+    similar enough."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for an error
 
     nearest = get_close_matches(name, [*known], n=1)

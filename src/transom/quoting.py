@@ -26,15 +26,15 @@ BETWEEN_CALLS = " · "
 
 
 def quote_marks(text: str) -> str:
-    """A text as a quote in a record, between « and ». No mark in it ends the quote, and no line of it looks like one of
-    the record."""
+    """Put a text between « and », as a quote in a record. A « or » in the text becomes ‹ or ›, so it cannot end the
+    quote. A beginning of a line that looks like a line of a record gets a backslash."""
     inner = text.replace(OPEN, "‹").replace(CLOSE, "›")
     return f"{_LIKE_OURS.sub(_escaped, OPEN + inner)}{CLOSE}"
 
 
 def in_a_line(text: str) -> str:
-    """Text of an entry, such as a path, inside a line of a record. The marks that have a meaning there are replaced,
-    and what looks like a marker is disarmed."""
+    """Make a text of an entry, such as a path, safe inside a line of a record: the marks « » · become ‹ › and a full
+    stop, and what looks like a marker gets a backslash (`disarmed`). Line ends stay."""
     return disarmed(text.translate(_MARKS))
 
 
@@ -105,7 +105,7 @@ _LIKE_OURS = re.compile(
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """The beginning of a line with a backslash behind it."""
+    """What `_BEGIN` has matched (the blanks at the beginning of a line), with a backslash behind it."""
     return f"{match[1]}\\"
 
 

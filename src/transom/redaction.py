@@ -77,8 +77,9 @@ class Redactor:
         return _replaced(text, _disjoint([*_checked(found, text), *quoted]))
 
     def secrets(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the secrets in these texts, each with its kind. Empty if `find` returns texts instead of spans. Raises
-        InvalidSetting if `find` returns a span that is not within its text."""
+        """Return the secrets in these texts, each with its kind. Secrets of fewer than 6 characters (`MIN_SECRET`) are
+        left out. Empty if `find` returns texts instead of spans. Raises InvalidSetting if `find` returns a span that is
+        not within its text."""
         return {value: kind for text in texts for value, kind in self._secrets(text)}
 
     def _secrets(self, source: str) -> tuple[tuple[str, str], ...]:

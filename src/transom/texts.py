@@ -37,8 +37,8 @@ FAILED = "[failed]"
 
 
 def tool_failed(text: str) -> str:
-    """The text of a failed result, where an API has no field that says so. A text that begins with the mark is returned
-    as it is."""
+    """The text of a failed result with `[failed]` in front, for an API without a field that says so. A text that begins
+    with the mark already is returned as it is."""
     if text.startswith(FAILED):
         return text
     return f"{FAILED} {text}" if text else FAILED
@@ -106,7 +106,8 @@ def left_out_marker(kind: str) -> str:
 
 
 MOVED_MEDIA = "[images and files of the tool results above, in their order]"
-"""The beginning of that user message."""
+"""The first line of the user message that holds the images and files of tool results (OpenAI Chat takes none in a
+result)."""
 
 
 def moved_media(kind: str, number: int) -> str:
@@ -219,8 +220,8 @@ def excerpt_marker(ref: str, gone: int) -> str:
 
 
 def gap_mark(before: str) -> str:
-    """The mark in each gap between two spans of a text but the first, which has the note. `before`: the span before
-    it."""
+    """The mark in a gap of a trimmed text, from the second gap on; the first gap has the note of the trim. `before`:
+    the span in front of the gap."""
     return "…\n" if before.endswith("\n") else "\n…\n"
 
 

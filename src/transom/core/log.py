@@ -41,7 +41,8 @@ def no_entry(seq: int, length: int) -> str:
 
 
 def stored(log: Log) -> int:
-    """The number of entries that are in the log itself, without those of a `PendingLog`."""
+    """The number of entries that are stored in the log: those of a `PendingLog` that are not appended yet do not
+    count."""
     while isinstance(log, PendingLog):
         log = log.log
     return len(log)

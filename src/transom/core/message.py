@@ -303,8 +303,8 @@ def part_kind(part: Part) -> str:
 
 
 def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
-    """Every part of a fact with its address, in a fixed order: content, calls, reasoning. Token counts are stored in
-    this order."""
+    """Every part of a fact with its address, in a fixed order: content, calls, reasoning. `Entry.tokens` has the counts
+    of the parts in this order, behind the count of the envelope."""
     seen = {"text": 0, "image": 0, "file": 0, "other": 0}
     for part in fact.parts:
         kind = part_kind(part)
@@ -316,8 +316,8 @@ def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
 
 
 def parts_of(fact: Fact) -> tuple[Addressed, ...]:
-    """Every part of a fact: its content, and of a turn of the model then its calls and its reasoning. The order is that
-    of `Entry.tokens`."""
+    """Every part of a fact, without addresses, in the order of `addressed_parts`: its content, then for a turn of the
+    model its calls and its reasoning."""
     return (*fact.parts, *fact.calls, *fact.reasoning) if isinstance(fact, Assistant) else fact.parts
 
 

@@ -84,8 +84,8 @@ def is_answered(call: Call, *, by: str, name: str | None) -> bool:
 
 
 def result_label_size(counter: FormatCounter, unit: Unit, index: int, result: ToolResult) -> Size:
-    """What the label of its call adds to the size of a result. The id that the result came with is counted already, so
-    this is the difference; it may be below 0."""
+    """The tokens and bytes that a result of the unit's call `index` has more because it is sent with the label of that
+    call (`call_labels`) instead of its own id, which is counted already. Below 0 if the label is shorter."""
     count, dialect = counter.count, counter.dialect
     turn = unit.first_fact
     assert isinstance(turn, Assistant)
@@ -124,8 +124,8 @@ def _labels(calls: IdentityKey[tuple[Call, ...]], key: int) -> tuple[str, ...]:
 
 
 def call_label_size(counter: FormatCounter, turn: Assistant, key: int) -> Size:
-    """What the labels of its calls add to the size of a turn. The ids of the calls are counted already, so this is the
-    difference; zero if all labels are ids."""
+    """The tokens and bytes that a turn has more because its calls are sent with labels (`call_labels`) instead of their
+    ids, which are counted already. Zero if all labels are ids. `key`: the key of the turn's unit."""
     extra, labels = ZERO, _labels(IdentityKey(turn.calls), key)
     count = counter.count
     for call, label in zip(turn.calls, labels, strict=True):

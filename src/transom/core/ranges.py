@@ -18,8 +18,10 @@ Positive = Annotated[int, Meta(ge=1, description="a whole number, at least 1")]
 
 
 def check_ranges(step: object) -> None:
-    """Raise InvalidSetting if a setting of a strategy, keep rule or recall step is not in the range of its type. What
-    has another type is not checked."""
+    """Raise InvalidSetting if a setting of a strategy, keep rule or recall step is not in the range of its type.
+
+    Only settings whose type says a range (`Share`, `Count`, `Positive`) are checked, and only in a msgspec Struct.
+    """
     for name, (kind, words) in _ranges(type(step)).items():
         value: object = getattr(step, name)
         try:

@@ -38,10 +38,10 @@ class Redact(Protocol):
 
 
 def known_secrets(view: View, redact: Redact, indexes: IndexCache) -> SecretIndex:
-    """The secrets that the stored entries of a view tell. What is a secret is often known from one message only ("the
-    password is …"), and others repeat it.
+    """The secrets that are found in the stored entries of a view. They must be removed from other texts too: often only
+    one message shows that a value is a secret ("the password is …"), and others repeat the value.
 
-    They are those of the newest facts: as many as have `MAX_SOURCE_CHARACTERS` characters together. Each fact is
+    Only the newest facts are searched: those that have `MAX_SOURCE_CHARACTERS` characters together. Each fact is
     searched once: `indexes` keeps what was found from one plan to the next.
     """
     last, n = indexes.of(_LastSecrets), min(view.length, stored(view.log))
@@ -85,7 +85,8 @@ class _LastSecrets:
 
 
 def _first_searched(view: View, n: int) -> int:
-    """The oldest of the entries before `n` whose secrets are known."""
+    """The seq of the oldest entry that is searched for secrets: from it to the entry before `n`, the facts have
+    `MAX_SOURCE_CHARACTERS` characters together, or it is 0."""
     seq, characters = n, 0
     while seq > 0 and characters < MAX_SOURCE_CHARACTERS:
         seq -= 1
@@ -95,7 +96,8 @@ def _first_searched(view: View, n: int) -> int:
 
 
 def redacted_fold(view: View, fold: Fold, redact: Redact, indexes: IndexCache) -> Fold:
-    """A copy of the fold whose text shows no secret that the log tells. The fold must apply to the view."""
+    """A copy of the fold whose text shows none of the secrets that are found in the log (`known_secrets`). The fold
+    must apply to the view."""
     known = known_secrets(view, redact, indexes)
     # One after the other, so that `summary_end` is right again.
     summary, rest = fold.text[: fold.summary_end], fold.text[fold.summary_end :]
@@ -104,7 +106,7 @@ def redacted_fold(view: View, fold: Fold, redact: Redact, indexes: IndexCache) -
 
 
 def redacted_recall(view: View, recalled: Recalled, redact: Redact, indexes: IndexCache) -> Recalled:
-    """A copy of the recalled text that shows no secret of the entries it comes from, nor one that the log tells."""
+    """A copy of the recalled text that shows no secret of the entries that it quotes, and none of `known_secrets`."""
     bodies = (view.fetch(seq).body for seq in recalled.refs if 0 <= seq < view.length)
     text = redact(recalled.text, known_secrets(view, redact, indexes), redact.secrets(texts_of_facts(bodies)))
     return recalled if text == recalled.text else replace(recalled, text=text)
@@ -133,7 +135,7 @@ def redacted_turns(turns: Sequence[SourceTurn], redact: Redact, *known: Secrets)
 
 
 def redacted_want(view: View, want: Summarise, redact: Redact, indexes: IndexCache) -> Summarise:
-    """A copy of the want that shows no secret of its turns, nor one that the log tells. The turns, the notes and the
+    """A copy of the want that shows no secret of its turns, and none of `known_secrets`. The turns, the notes and the
     focus are redacted; exact and typed values that contain a secret are left out. `request` and `prior` stay as they
     are."""
     facts = (fact for turn in reversed(want.turns) for fact in reversed(turn.facts))

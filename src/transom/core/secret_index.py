@@ -22,10 +22,12 @@ NO_SECRETS: Secrets = {}
 
 
 class SecretIndex(Secrets):
-    """Secrets, each with its name, and their pieces. Work in a text does not depend on how many there are.
+    """A mapping of secrets to their names, with an index that finds them in a text (`quoted`). The time of a search
+    does not grow with the number of secrets.
 
-    A secret may be added more than once, and is known until it was removed as often. Of several names of one, the same
-    one holds in whatever order they came.
+    A secret may be added more than once, and is known until it was removed as often. If it was added under several
+    names, a specific name wins over a general one (`GENERAL_KINDS`), and then the first in the alphabet; the order in
+    which they came does not matter.
     """
 
     def __init__(self, found: Secrets = NO_SECRETS) -> None:
@@ -50,16 +52,16 @@ class SecretIndex(Secrets):
                 self._pieces.setdefault(len(piece), _Names()).add(piece, name)
 
     def remove(self, found: Secrets) -> None:
-        """Take back what was added."""
+        """Remove the secrets of one text. They must have been added, each under the same name."""
         for value, name in found.items():
             self._values.remove(value, name)
             for piece in _pieces(value):
                 self._pieces[len(piece)].remove(piece, name)
 
     def quoted(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where the text has a secret, or `MIN_QUOTED_PART` characters of a long one in a row: start, end, name. Every
-        piece of the text is looked up once for each length of a secret, so the time does not depend on what the text
-        and the secrets are."""
+        """Yield where the text has a known secret, or 12 characters in a row of a long one (`MIN_QUOTED_PART`): start,
+        end, name, in characters. Places may overlap. The time depends only on the length of the text and the number of
+        different lengths of secrets (at most 15)."""
         for length, known in self._pieces.items():
             for at in range(len(text) - length + 1) if known.names else ():
                 if (name := known.names.get(text[at : at + length])) is not None:

@@ -1,8 +1,4 @@
-"""Simulates what a conversation's requests cost with prompt caching, in units of one fresh input token.
-
-Each request reads from the cache what it shares with the beginning of the request before, which is assumed to be still
-cached. Output tokens cost the same under every policy and are left out.
-"""
+"""Simulates what a conversation's requests cost with prompt caching, in units of one fresh input token."""
 
 from __future__ import annotations
 

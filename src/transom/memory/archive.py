@@ -49,8 +49,8 @@ class Archive:
         self._lock = threading.Lock()
 
     def store(self, text: str, tags: Iterable[str] = ()) -> int:
-        """Store a text and return its number, which `read` takes. White space at both ends of the text is removed first;
-        then the memory's `redact` is applied to the text and to the tags.
+        """Store a text and return its number, which `read` takes. White space at both ends of the text is removed.
+        Then the memory's `redact` is applied to the text and to the tags.
 
         Raises InvalidSetting if `text` is not a text, if it has no characters or more than 20,000 without that white
         space, or if `tags` is a single text or has anything but texts.

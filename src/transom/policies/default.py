@@ -36,8 +36,9 @@ DEFAULT = Policy(
     last_resort=LAST_RESORT,
     trigger=1.0,
 )
-"""Clips long results on arrival. Under pressure it folds all but the newest turns into a record of what happened, with
-quotes (docs/record.md). Records are not changed by later compactions, until all are merged into one.
+"""When the window is full, it first clips long results that no request has carried yet. If that is not enough, it folds
+all but the newest turns into a record of what happened, with quotes (docs/record.md). Later compactions leave a record
+as it is, until all records are merged into one.
 
 `policy_named("default", keep_recent=0.3)` has other sizes.
 """

@@ -60,6 +60,8 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 Steps = Generator[Ask, Answer | ProviderError, Summary]
+"""The generator that makes one summary: it yields requests, is sent an answer or an error for each, and returns the
+summary."""
 
 
 class Summarizer(Protocol):

@@ -57,13 +57,16 @@ MOST_OVERFLOWS = 3
 
 
 class LlmSummarizer(Struct, frozen=True, kw_only=True):
-    """Asks a model for the changes of one rolling summary.
+    """A summarizer that asks a model what has changed, and merges the changes into one rolling summary.
 
-    `share`: of the model's window that a request may fill. `fork`: whether the live request is forked where that is
-    possible. `retries`: further tries after an answer that cannot be used. `result_tokens`: what is sent of a tool
-    result; of a longer one both ends. `answer_tokens`: the most of an answer; None: twice the summary's; never more
-    than a quarter of the model's window. Raises InvalidSetting for a `share` that is not from 0.1 to 0.95, a negative
-    `retries`, and other numbers below 1.
+    - `fork`: whether the live request is forked where that is possible. If not, the turns are sent as flat text.
+    - `share`: how much of the model's context window a request with flat text may fill.
+    - `retries`: how often such a request is sent again after an answer that cannot be used.
+    - `result_tokens`: how many tokens of a tool result are sent; of a longer one, both ends.
+    - `answer_tokens`: the maximum length of an answer in tokens. None: twice that of the summary. It is never more than
+      a quarter of the model's context window.
+
+    Raises InvalidSetting if `share` is not from 0.1 to 0.95, `retries` is below 0, or another number is below 1.
     """
 
     prompts: Prompts = field(default_factory=Prompts)
@@ -275,8 +278,8 @@ class _SummaryRequests:
 
 
 def _words_per_token(want: Summarise, counter: TokenCounter) -> float:
-    """How many words a token of these turns has, as people and the model wrote them. Names and ids have several tokens
-    a word, and a summary is full of them."""
+    """How many words the text of these turns has for each token; from `LEAST_WORDS` to `MOST_WORDS`. It says how many
+    words the summary may have. Names and ids have several tokens a word, and a summary is full of them."""
     said = (text for turn in want.turns for fact in turn.facts[:1] if (text := text_of(fact)))
     sample = "\n".join([*want.exact, *said])[:SAMPLE_CHARACTERS]
     share = len(sample.split()) / max(1, counter.count(sample))

@@ -87,7 +87,8 @@ class Update(Struct, frozen=True):
 
 
 class Delta(Struct, frozen=True):
-    """What changes in an outline. `replaced`: sections that `add` has as a whole; what they held leaves."""
+    """What changes in an outline: items to add, to update, and to remove (by id). `replaced`: the keys of sections
+    that `add` gives anew; the items that they had before are removed."""
 
     add: tuple[Addition, ...] = ()
     update: tuple[Update, ...] = ()
@@ -120,7 +121,8 @@ def _shortened(text: str, most: int) -> str:
 
 
 def age(outline: Outline) -> Outline:
-    """The outline one round later: what is done is shortened, and leaves after `DONE_ROUNDS`."""
+    """The outline with which the next summary begins. Items that are done are shortened to `DONE_CHARACTERS`, and
+    removed after `DONE_ROUNDS` summaries."""
     kept: list[Item] = []
     for item in outline.items:
         if item.status != "done":

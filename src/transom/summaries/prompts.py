@@ -137,7 +137,9 @@ class Prompts(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("prompts.sections: at least one, and no key twice")
 
     def task(self, *, is_first: bool, words: int, focus: str, beside_record: bool = False) -> str:
-        """What the model is to do, at the end of its request."""
+        """The end of a request: what the model is to do. `is_first`: there is no earlier summary. `words`: how many it
+        may write. `focus`: what to keep above all; may be empty. `beside_record`: the window shows a record beside the
+        summary."""
         headings = "\n".join(f"## {section.heading}\n({section.about})" for section in self.sections)
         sections = "\n".join(
             f'"{section.key}"{" (as it is now)" if section.is_current else ""}: {section.about}'

@@ -49,9 +49,15 @@ class File(NamedTuple):
 
 
 class Rehydrate(Struct, frozen=True, kw_only=True):
-    """A recall step (`Policy.recall`) that reads files again after a compaction, for the end of the window: `files` of
-    them, the newest first, in at most `tokens`, or in the share `share` of a small window. Raises InvalidSetting
-    for a reader that is no function, a number below 1, and a share that is not above 0 and at most 1.
+    """A recall step (`Policy.recall`) that reads files again after a compaction, and gives their text as it is now for
+    the end of the window.
+
+    It takes the files that calls read or changed last and that the window does not show whole: at most `files` of them,
+    the newest first. Together they have at most `tokens` tokens, or in a small window the share `share` of the budget's
+    usable tokens, if that is less.
+
+    Raises InvalidSetting if `reader` is no function, if `files` or `tokens` is below 1, or if `share` is not above 0
+    and at most 1.
     """
 
     reader: Reader

@@ -27,7 +27,7 @@ ARGUMENT_CHARACTERS = 2_000
 """The most characters of a call's arguments."""
 
 LONG_RESULT = 400
-"""The fewest characters of a result in whose place a line may be sent."""
+"""A result with fewer characters is sent itself; in the place of a longer one, one line may be sent."""
 
 LINE_TOKENS = 24
 """What the boundary line of a piece costs, at most."""
@@ -47,8 +47,9 @@ class Piece(NamedTuple):
 
 
 def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_tokens: int, most: int) -> list[Piece]:
-    """The turns in pieces of at most `most` tokens. Of a long result both ends stay, `result_tokens` in all. Of one
-    that only shows a file or confirms a change, a line stays."""
+    """Cut turns into pieces of at most `most` tokens each, boundary lines included. A tool result of more than
+    `result_tokens` tokens loses its middle; a long one that only shows files or confirms a change becomes one
+    line."""
     out: list[Piece] = []
     for turn in turns:
         written = list(written_of(turn, counter, result_tokens)) or [("note", "")]
