@@ -136,7 +136,7 @@ def test_a_tool_name_is_words_however_it_is_written(name):
 def test_overlapping_lines_are_shown_once_and_whole():
     text = "".join(chr(97 + at % 26) for at in range(4_000))
     part = ShownPart(0, ("text", 0), text, 1_000, 1_000)
-    keep, _ = shorten_to_lines(part, 60, WORDS, "[entry 0]", "[entry 0]", [(400, 440), (410, 420), (430, 460)])
+    keep, _ = shorten_to_lines(part, 60, WORDS.count, "[entry 0]", "[entry 0]", [(400, 440), (410, 420), (430, 460)])
     assert (400, 460) in keep
 
 
@@ -149,7 +149,7 @@ def test_a_stub_fits_its_room_whatever_the_lines(before, after, cap, lines):
     tokens = WORDS.count(text)
     spans = [(at, at + size) for at, size in lines]
     keep, note = shorten_to_lines(
-        ShownPart(0, ("text", 0), text, tokens, tokens), cap, WORDS, "[whole in entry 0]", "[entry 0]", spans
+        ShownPart(0, ("text", 0), text, tokens, tokens), cap, WORDS.count, "[whole in entry 0]", "[entry 0]", spans
     )
     assert WORDS.count(trimmed_text(text, keep, note)) <= max(cap, WORDS.count("[entry 0]"))
     assert all(a < b <= len(text) for a, b in keep)

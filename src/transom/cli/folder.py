@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 
 from transom import private_files
 from transom.errors import InvalidSetting
+from transom.stores.files import is_read_only
 
 FOLDER = Path(".transom")
 REPLAYS, DEMO, IMPORTS, CHATS = (FOLDER / f"{name}.db" for name in ("replays", "demo", "imports", "chats"))
@@ -15,9 +15,6 @@ REPLAYS, DEMO, IMPORTS, CHATS = (FOLDER / f"{name}.db" for name in ("replays", "
 MAP_CACHE = "map-"
 """The beginning of the names of the files in which `transom map` keeps what it has parsed. 32 hex digits and ".db"
 follow."""
-
-READ_ONLY = frozenset({EACCES, EPERM, EROFS})
-"""The errors of a folder that may not be written."""
 
 
 def url_of(store: Path) -> str:
@@ -38,7 +35,7 @@ def make_folder() -> None:
             with private_files.opened(ignore) as file:
                 file.write(b"*\n")
     except OSError as problem:
-        if problem.errno not in READ_ONLY:
+        if not is_read_only(problem):
             raise
         way = "go to a folder that can be written, or give --store URL if the command has it"
         raise InvalidSetting(f"{FOLDER}: {problem.strerror}: {way}") from None

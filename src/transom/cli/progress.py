@@ -27,16 +27,15 @@ DELAY = 1.0
 class ProgressBar:
     """A context with a progress bar, which shows what is being done and which share of the work is done.
 
-    The bar appears after DELAY seconds, also if `update` was not called until then.
+    The bar appears after DELAY seconds. Until `update` is called, it says "reading", and a share of 0.
     """
 
-    def __init__(self, label: str = "reading") -> None:
-        """`label`: what is being done at first."""
+    def __init__(self) -> None:
         self._lock = RLock()  # the timer's thread shows the bar
         self._is_shown = False
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
         self._progress = Progress(*columns, TimeRemainingColumn(), console=terminal(aside=True), transient=True)
-        self._task = self._progress.add_task(label, total=1.0)
+        self._task = self._progress.add_task("reading", total=1.0)
         self._timer = Timer(DELAY, self._show)
         self._timer.daemon = True
 

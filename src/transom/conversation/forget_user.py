@@ -10,8 +10,9 @@ from msgspec import Struct
 from transom.core.log import owner_of
 from transom.errors import InvalidSetting, StoreDamaged, quote
 from transom.memory.memory import ROOT, is_memory_of
-from transom.stores import Store, open_store
+from transom.stores import Store
 from transom.stores.base import forget_all
+from transom.stores.urls import store_in_use
 
 Progress = Callable[[float, str], None]
 """Called before each conversation is looked at, with the share that is done, from 0 to 1, and its name."""
@@ -40,14 +41,10 @@ def forget_user(store: str | os.PathLike[str] | Store, user_id: str) -> UserData
     If this is interrupted, the same call again removes the rest. Raises InvalidSetting for an empty `user_id`,
     StoreUnavailable.
     """
-    opened = open_store(store)
-    try:
+    with store_in_use(store) as opened:
         found = data_of_user(opened, user_id)
         forget_all(opened, (*found.conversations, *found.memory))
-        return found
-    finally:
-        if opened is not store:
-            opened.close()
+    return found
 
 
 def data_of_user(store: Store, user_id: object, progress: Progress | None = None) -> UserData:

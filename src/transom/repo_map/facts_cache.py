@@ -10,6 +10,7 @@ import logging
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -117,6 +118,4 @@ def is_cache(file: Path) -> bool:
 
 def hash_of(data: bytes) -> bytes:
     """Return a digest of bytes, by which a change is seen."""
-    from hashlib import blake2b  # noqa: PLC0415 - only with the map
-
     return blake2b(data, digest_size=16).digest()

@@ -156,7 +156,7 @@ class _Since:
             return AuditedCompaction(
                 conversation=conversation, message=at, tokens_before=self._tokens, is_readable=False
             )
-        words, folded = _words(left_with), left_with.casefold()
+        words, folded = frozenset(_key_words(left_with)), left_with.casefold()
         requests = [one for one in self._requests if not _is_kept(self._whole[one.message], words)]
         decisions = [(text, where) for text, where in self._decisions.items() if not _is_kept(text, words)]
         files = [(name, where) for name, where in self._files.items() if not _is_named(_base(name), folded)]
@@ -226,10 +226,6 @@ def _output(result: ToolResult) -> str:
     text = _text(result)
     header = HEADER.match(text)
     return text[header.end() :] if header else text
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_key_words(text))
 
 
 def _key_words(text: str) -> Iterator[str]:

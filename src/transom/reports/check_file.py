@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from transom.cache_prices import Prices
 from transom.core.budget import parse_token_count
+from transom.core.ranges import Share
 from transom.errors import InvalidSetting, quote, shorten
 from transom.policies import policy_named
 from transom.providers.models import TokenPrices, listed_prices
@@ -25,8 +26,6 @@ SUFFIX = ".check.toml"
 
 CONDITIONS = ("contains", "matches", "max_tokens", "max_cost", "min_cached_share")
 """What a check may demand: exactly one of these."""
-
-Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

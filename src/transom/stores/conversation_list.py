@@ -17,7 +17,7 @@ from transom.core.usage import TotalUsage
 from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, quote, shorten
 from transom.stores.base import Store, StoredLog
 from transom.stores.jsonl import JsonlStore
-from transom.stores.urls import open_store
+from transom.stores.urls import store_in_use
 
 FIRST_ENTRIES = 8
 """How many entries from the first on are read for the title, and to find one that was counted, which says for which
@@ -76,15 +76,11 @@ def list_conversations(
     """
     if type(limit) is not int or limit < 0:
         raise InvalidSetting(f"list_conversations: limit must be a whole number, at least 0, not {quote(limit)}")
-    opened = open_store(store)
-    try:
+    with store_in_use(store) as opened:
         found = [one for one in conversations_in(opened) if user_id in (None, one.user_id)]
         found.sort(key=lambda one: (one.last or 0.0, one.id), reverse=True)
         full = (described(opened, one.id, full=True) if not one.damaged else one for one in found[:limit])
         return [one for one in full if one is not None]
-    finally:
-        if opened is not store:
-            opened.close()
 
 
 def conversations_in(

@@ -39,7 +39,6 @@ from transom.stores.postgres_search_query import (
     Ranking,
     SqlFilter,
     owner_key,
-    plain,
     plain_words,
     rankings,
     sql_filter_of,
@@ -267,7 +266,7 @@ def _rows(log: int | None, found: SearchText, counts: Counter[str]) -> list[tupl
         (
             *(log, found.seq, part, found.at, found.role, ", ".join(tools), tools, text_value(found.run_id)),
             *(found.hidden, [] if part else names, "" if part else text),
-            *(plain(about), plain(words[start : start + PART_WORDS])),
+            *(" ".join(about), " ".join(words[start : start + PART_WORDS])),
         )
         for part, start in enumerate(starts)
     ]

@@ -94,7 +94,8 @@ def owner_key(owner: str) -> bytes:
 
 def plain_words(text: str) -> list[str]:
     """Split a text into its words, in order. A word is letters and digits, in lower case and without accents; a longer
-    one is cut off after 64 characters. In scripts without spaces each character is a word.
+    one is cut off after 64 characters. In scripts without spaces each character is a word. Joined with spaces, they are
+    split by the server's parser into the same words.
     """
     folded = text.lower()
     if not text.isascii():
@@ -102,16 +103,11 @@ def plain_words(text: str) -> list[str]:
     return [word[:MAX_WORD] for word in _WORD.findall(folded)]
 
 
-def plain(words: Sequence[str]) -> str:
-    """Join words with spaces, which the server's parser splits again."""
-    return " ".join(words)
-
-
 def sql_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> SqlFilter:
     """Translate filters to conditions on rows. `logs`: the ids of the conversations that the filters name; None: all
     are searched."""
     owners = [None if owner is None else owner_key(owner) for owner in (filters.user_id, filters.session_id)]
-    file = plain(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
+    file = " ".join(plain_words(filters.file[:MAX_QUERY])[:MAX_TERMS])
     of_logs: list[tuple[LiteralString, Any]] = [
         (" AND entry.log = ANY(%s::bigint[])", None if logs is None else list(logs)),
         (" AND entry.log IN (SELECT log FROM {s}.search_logs WHERE user_key = %b)", owners[0]),
@@ -170,7 +166,7 @@ def rankings(database: PostgresDatabase, query: str, where: SqlFilter) -> list[R
             found.append(partial(_best, database, [(query[:MAX_QUERY], 1)], where, among=among))
         found.append(partial(_best, database, _chosen(present), where))
     for n, _, term in counted:
-        word = plain(plain_words(term))
+        word = " ".join(plain_words(term))
         if not n and len(word) >= 3:
             like = [(each, 1) for (each,) in database.fetch(_LIKE, word, MOST_LIKE)]
             found += [partial(_best, database, like, where)] if like else []
@@ -198,7 +194,7 @@ def _counts(database: PostgresDatabase, terms: Sequence[str], where: SqlFilter) 
     statement, values = one, list[Any]()
     for number, term in enumerate(terms):
         statement = f"{statement} UNION ALL {one}" if number else statement
-        values += [plain(plain_words(term)), *where.values, MOST_ROWS + 1]
+        values += [" ".join(plain_words(term)), *where.values, MOST_ROWS + 1]
     return [n for (n,) in _planned(database, statement, values)]
 
 
@@ -227,7 +223,7 @@ def _best(
 
 
 def _phrase(words: str) -> str:
-    return plain(plain_words(words)[:MAX_TERMS])
+    return " ".join(plain_words(words)[:MAX_TERMS])
 
 
 def _any(phrases: Sequence[str]) -> LiteralString:

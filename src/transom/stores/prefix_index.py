@@ -113,9 +113,6 @@ class PrefixIndexInMemory:
         with self._lock:
             self._places = {key: place for key, place in self._places.items() if place.name not in gone}
 
-    def close(self) -> None:
-        """Nothing is open."""
-
 
 class _Indexed(Protocol):
     def prefix_index(self) -> PrefixIndex: ...

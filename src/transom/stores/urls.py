@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
@@ -63,6 +64,18 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
     if location.kind == "jsonl":
         return JsonlStore(location.path)
     return SqliteStore(location.path, synchronous=location.synchronous)
+
+
+@contextmanager
+def store_in_use(place: str | os.PathLike[str] | Store) -> Generator[Store]:
+    """Yield the store that a URL or a path names, and close it when the block ends. A store object is yielded as it is,
+    and stays open. Raises as `open_store` does."""
+    store = open_store(place)
+    try:
+        yield store
+    finally:
+        if store is not place:
+            store.close()
 
 
 def parse_location(place: str | os.PathLike[str]) -> Location:

@@ -10,7 +10,7 @@ from transom.core.log import owner_of
 from transom.core.usage import TotalUsage
 from transom.errors import StoreDamaged, UnknownLog
 from transom.stores.base import Store
-from transom.stores.urls import open_store
+from transom.stores.urls import store_in_use
 
 
 def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
@@ -59,9 +59,8 @@ def usage_by_conversation(
     `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the next conversation.
     Raises what opening the store raises, and StoreUnavailable if it cannot be read now.
     """
-    opened = open_store(store)
-    try:
-        totals: dict[str, TotalUsage] = {}
+    totals: dict[str, TotalUsage] = {}
+    with store_in_use(store) as opened:
         names = opened.names()
         for number, name in enumerate(names):
             if on_progress is not None:
@@ -76,7 +75,4 @@ def usage_by_conversation(
                 on_damaged(name)
             except UnknownLog:  # forgotten meanwhile
                 continue
-        return totals
-    finally:
-        if opened is not store:
-            opened.close()
+    return totals

@@ -160,6 +160,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.policy": ("Choice", "KeptUnit", "Target"),
         "core.unit": ("FoldedSlot", "Unit"),
         "core.view": ("View",),
+        "quoting": ("disarmed",),
         "strategies.candidates": (
             "foldable_runs",
             "hides_a_unit",
@@ -193,6 +194,5 @@ __getattr__, __dir__ = lazy_exports(
         "strategies.shorten.shorten": ("Enough", "Form", "Selector", "Shorten", "Together"),
         "strategies.text.parts": ("ShownPart", "result_texts", "shown_parts"),
         "strategies.text.references": ("range_reference",),
-        "texts": ("disarmed",),
     },
 )

@@ -80,4 +80,4 @@ def is_name(key: str, value: str) -> bool:
         return 0 < len(value) <= LONGEST_PATH and "\n" not in value and not NUMBER.fullmatch(value)
     if key in SETTINGS or _NO_NAME.search(value):
         return False
-    return value in names_of(value[:MAX_NAME] or " ") or bool((noun_of(key) or key == "id") and _ID.match(value))
+    return value in names_of(value[:MAX_NAME]) or bool((noun_of(key) or key == "id") and _ID.match(value))

@@ -157,5 +157,5 @@ def _excerpt(target: Target, seq: int, fact: Fact, most: int) -> str:
     if tokens <= most:
         return text
     whole = ShownPart(seq, ("text", 0), text, tokens, tokens)
-    keep, note = shorten(whole, most, target.counter, lambda removed: f" […{removed:,} tokens…] ", "…")
+    keep, note = shorten(whole, most, target.counter.count, lambda removed: f" […{removed:,} tokens…] ", "…")
     return trimmed_text(text, keep, note)

@@ -115,7 +115,7 @@ def _clip(target: Target, index: Index, part: ShownPart, passages: Sequence[Pass
     reference, lines = target.reference(part.entry), part.text.count("\n") + 1
     marker = partial(texts.clip_marker, reference, lines=lines)
     keep, note = _covering_passages(target, index, part, passages, size, marker) or shorten(
-        part, size, target.counter, marker, texts.bare_marker(reference)
+        part, size, target.counter.count, marker, texts.bare_marker(reference)
     )
     return Trim(entry=part.entry, part=part.part, keep=keep, note=note, why="clip")
 

@@ -35,16 +35,6 @@ LEAST_IF_DEEP = 200
 """Tokens that `ClipToFit(deep=True)` leaves of each text, at least."""
 
 
-class _ByteCounter:
-    """Sizes in UTF-8 bytes."""
-
-    def count(self, text: str, /) -> int:
-        return text_bytes(text)
-
-
-_BYTES = _ByteCounter()
-
-
 class Clip(Struct, frozen=True, kw_only=True):
     """The start and the end of a long tool result, half and half, with a marker between (as codex does).
 
@@ -89,7 +79,7 @@ class Clip(Struct, frozen=True, kw_only=True):
         keep, note = shorten(
             replace(part, tokens=size),
             most,
-            _BYTES if self.unit == "bytes" else target.counter,
+            text_bytes if self.unit == "bytes" else target.counter.count,
             lambda removed: texts.clip_marker(reference, removed * part.tokens // size, named_lines),
             texts.bare_marker(reference),
         )

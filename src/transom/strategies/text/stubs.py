@@ -7,7 +7,7 @@ Records judge it more closely, by what the call did: `strategies/actions/outcome
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 from transom import texts
@@ -18,7 +18,7 @@ from transom.core.tokens import trimmed_text
 from transom.core.view import View
 from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.spans import joined
-from transom.strategies.text.truncation import Counter, Shortened, halves, shorten
+from transom.strategies.text.truncation import Shortened, halves, shorten
 
 SHOW_FILES = frozenset(("read", "view", "cat", "open"))
 """Words in the names of tools that show files."""
@@ -117,34 +117,35 @@ def stub(view: View, target: Target, part: ShownPart, preview: int) -> Trim:
     assert isinstance(result, ToolResult)
     name = call.name if call is not None else ""
     marker = texts.stub_marker(reference, name, part.tokens, part.text.count("\n") + 1, outcome(result, name))
-    most = preview + target.counter.count(marker)
+    count = target.counter.count
+    most = preview + count(marker)
     ranks = 0 if tool_words(name) & SHOW_FILES else 1 if ending(result, name)[0] == 0 else 3
     lines = chain(*_lines(part.text)[:ranks])
-    keep, note = shorten_to_lines(part, most, target.counter, marker, texts.bare_marker(reference), lines)
+    keep, note = shorten_to_lines(part, most, count, marker, texts.bare_marker(reference), lines)
     return Trim(entry=part.entry, part=part.part, keep=keep, note=note)
 
 
 def shorten_to_lines(
-    part: ShownPart, most: int, counter: Counter, note: str, bare: str, lines: Iterable[Span]
+    part: ShownPart, most: int, count: Callable[[str], int], note: str, bare: str, lines: Iterable[Span]
 ) -> Shortened:
     """Shorten a text to some of its lines, its start and its end, in at most `most` tokens, the marker `note` included.
 
     The lines are taken from `lines`, in their order, until two thirds of the room are full. The start and the end of
     the text get the rest. If no line fits, this does what `shorten` does; `bare` is its shorter marker.
     """
-    text, room = part.text, most - counter.count(note)
+    text, room = part.text, most - count(note)
     left, chosen = KEY_LINES_SHARE * room, list[Span]()
     for a, b in lines:
-        left -= counter.count(text[a:b])
+        left -= count(text[a:b])
         if left < 0:
             break
         chosen.append((a, b))
-    keep = len(text) * max(0, room - sum(counter.count(text[a:b]) for a, b in chosen)) / max(1, part.tokens)
+    keep = len(text) * max(0, room - sum(count(text[a:b]) for a, b in chosen)) / max(1, part.tokens)
     for share in (1.0, 0.85, 0.7, 0.5, 0.25, 0.0) if chosen else ():
         spans = joined([*chosen, *halves(text, int(keep * share))])
-        if counter.count(trimmed_text(text, spans, note)) <= most:
+        if count(trimmed_text(text, spans, note)) <= most:
             return tuple(spans), note
-    return shorten(part, most, counter, lambda _: note, bare)
+    return shorten(part, most, count, lambda _: note, bare)
 
 
 def _lines(text: str) -> tuple[list[Span], ...]:

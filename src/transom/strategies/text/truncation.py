@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from transom import texts
 from transom.core.edit import Span, Trim
@@ -22,12 +21,6 @@ Shortened = tuple[tuple[Span, ...], str]
 """What a trim leaves of a text: the spans that stay, and the note in their gap."""
 
 
-class Counter(Protocol):
-    """Counts a text, in the unit that `ShownPart.tokens` has here: tokens, or bytes (see `Clip`)."""
-
-    def count(self, text: str, /) -> int: ...
-
-
 def halves(text: str, keep: int) -> tuple[Span, ...]:
     """The first and the last span of a text of more than `keep` characters, half of these each, or a little less: a
     span ends at the end of a line or a word if one is near. An empty span is left out."""
@@ -42,20 +35,23 @@ def halves(text: str, keep: int) -> tuple[Span, ...]:
     return tuple((a, b) for a, b in spans if a < b)
 
 
-def shorten(part: ShownPart, most: int, counter: Counter, marker: Callable[[int], str], bare: str) -> Shortened:
-    """Shorten a text to its two ends, in at most `most` tokens, marker included.
+def shorten(
+    part: ShownPart, most: int, count: Callable[[str], int], marker: Callable[[int], str], bare: str
+) -> Shortened:
+    """Shorten a text of more than `most` tokens to its two ends, in at most `most` tokens, marker included.
 
-    `marker` makes the marker from the number of removed tokens. If no character fits beside it, no text is left but
-    `bare`, a shorter marker; that may be over `most`.
+    `count` measures a text, in the unit of `part.tokens`: mostly tokens, but `Clip` may count bytes. `marker` makes the
+    marker from the number of removed tokens. If fewer than 8 characters fit beside it, only `bare` is left, a shorter
+    marker, which may have more than `most` tokens.
     """
     note = marker(part.tokens - most)
-    room = most - counter.count(note)
+    room = most - count(note)
     keep = int(len(part.text) * room / max(1, part.tokens))
     for _ in range(8):
         if room <= 0 or keep < 8:
             break
         spans = halves(part.text, keep)
-        size = counter.count(trimmed_text(part.text, spans, note))
+        size = count(trimmed_text(part.text, spans, note))
         if size <= most:
             exact = marker(part.tokens - size + most - room)
             return spans, exact if len(exact) == len(note) else note
@@ -64,10 +60,10 @@ def shorten(part: ShownPart, most: int, counter: Counter, marker: Callable[[int]
 
 
 def excerpt(target: Target, part: ShownPart, most: int) -> Trim:
-    """The trim that leaves the two ends of a text, in at most `most` tokens, as `shorten` does."""
+    """The trim that leaves the two ends of a text of more than `most` tokens, in at most `most`, as `shorten` does."""
     reference = target.reference(part.entry)
     marker = partial(texts.excerpt_marker, reference)
-    keep, note = shorten(part, most, target.counter, marker, texts.bare_marker(reference))
+    keep, note = shorten(part, most, target.counter.count, marker, texts.bare_marker(reference))
     return Trim(entry=part.entry, part=part.part, keep=keep, note=note)
 
 
