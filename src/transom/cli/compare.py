@@ -189,10 +189,8 @@ def _priced_by(model: str | None) -> TokenPrices | None:
 
 
 def in_dollars(one: Compared, prices: TokenPrices | None) -> dict[str, float | None]:
-    """Return what the input of all requests costs in US dollars, and what requests with the whole history would cost.
-
-    Both are None if no prices are given.
-    """
+    """Return two fields of --json, in US dollars: `dollars`, what the input of all requests costs, and
+    `dollars_of_everything`, what it would cost if each request had the whole history. Both are None without prices."""
     if prices is None:
         return {"dollars": None, "dollars_of_everything": None}
     unit = prices.input / 1_000_000

@@ -62,7 +62,8 @@ TOP_FILES = 40
 
 
 class Ranks(NamedTuple):
-    """The rank of each file by path, which add up to 1; and of each symbol by name: files that define it share it."""
+    """`files`: the rank of each file, by its path; all together are 1. `symbols`: the rank of a symbol, by its name, in
+    each file that defines it: the rank that flows to the name is divided equally among these files."""
 
     files: dict[str, float]
     symbols: Mapping[str, float]

@@ -47,7 +47,7 @@ class FileFacts(Struct, frozen=True):
     """What is known of a file. `symbols`: in the order of the source, at most 2,000.
 
     `identifiers`: how often each identifier occurs in the code; `prose`: how often each occurs in comments and strings.
-    Identifiers have 3 to 64 characters; of each the 3,000 commonest are kept.
+    Each has the 3,000 commonest identifiers. An identifier has 3 to 64 characters.
     """
 
     symbols: tuple[Symbol, ...] = ()

@@ -61,8 +61,8 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
     - `conversation`: its id. `call`: the first call at which it failed; None if it is not about a single call.
     - `problem`: one sentence. `failed_calls`: how many calls failed.
     - `left_at`: of a missing text, the first call without it since it was last there. `entries`: the entries that have
-      the text, and what became of them at that call. `edits`: the edits by which it left, or
-      by which the cached prefix was broken.
+      the text, and what became of them at that call. `edits`: the edits by which it left, or by which the cached prefix
+      was broken.
     """
 
     conversation: str
@@ -139,7 +139,8 @@ def run_checks(
 
     A check that fails raises nothing: see `Checked.failed`. A check also fails if none of the conversations has its
     text. `policy`: used in place of the one in the file. (For another budget see `read_check_file`.) `on_progress`: see
-    `OnProgress`. Raises as `read`, and InvalidSetting for a setting of the file or a `policy` that there is not.
+    `OnProgress`. Raises what reading the conversations raises, and InvalidSetting for a wrong setting of the file and
+    for an unknown `policy`.
     """
     chosen = policy_named(file.policy if policy is None else policy)
     limits = Budget(context=file.budget_tokens, prices=Prices.named(file.prices))

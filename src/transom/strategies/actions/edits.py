@@ -22,8 +22,11 @@ _NAME = re.compile(r"[^\W\d]\w{2,}")
 
 
 class FileEdit(Struct, frozen=True, gc=False):
-    """An edit of a `file`: what it puts (`new`) in place of what (`old`). `whole`: the text is all of the file;
-    `deletes`: the file is gone."""
+    """An edit of one file, as a call states it.
+
+    `file`: the path in the call, "" if it has none. `old`, `new`: the text that goes, and the text that comes in its
+    place. `whole`: `new` is all of the file. `deletes`: the file is deleted.
+    """
 
     file: str
     old: str = ""
@@ -59,8 +62,11 @@ def _of_patch(patch: str) -> Iterator[FileEdit]:
 
 
 def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
-    """The line with most new names that edits add, or else with most that they take away, and whether they add it; ""
-    if there is none."""
+    """Choose the line that tells most about some edits, and say whether they add it; if not, they take it away.
+
+    Of the lines that they add, it is the one with most names that the text in whose place they stand does not have. If
+    they add none, it is chosen likewise from those that they take away; if they change no line, it is "".
+    """
     old = [line.strip() for edit in edits for line in edit.old[:SCANNED_EDIT].splitlines()]
     new = [line.strip() for edit in edits for line in edit.new[:SCANNED_EDIT].splitlines()]
     added, removed = (

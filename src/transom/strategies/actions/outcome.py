@@ -73,6 +73,7 @@ _PASSED = re.compile(
 _ECHOED = re.compile(r"(?im)^\W{0,9}(?:\w{1,40}_)?exit(?:[ _]?(?:code|status))?\s?[=:]\s?(\d{1,3})\W{0,9}$")
 """What `echo "exit=$?"` prints, as agents have it behind a pipe that hides the exit code."""
 HEADER = re.compile(r"\A(?:[^\n]{0,200}\n){1,6}?Output:\n")
+"""What clients put in front of the output of a command: a few lines, the last of which is "Output:"."""
 _RUNNING = re.compile(
     r"^Process running with session ID (\w{1,40})$"
     r"|\A\s*Command (?:is )?running in (?:the )?background with ID: (\w{1,40})",

@@ -57,8 +57,9 @@ PROGRAMS: dict[str, Role] = {
     **dict.fromkeys(("git commit", "gh create"), "makes"),
     **dict.fromkeys(("find -exec", "find -delete", "git rm --cached"), "other"),
 }
-"""The programs that come with the package. A word behind the program is one of the first words that are no options; an
-option is any that begins so. The row with the most words is used."""
+"""What each program does. A row is a program, or a program with a word or an option that its command must have: "git
+commit", "sed -i". The word must be one of the first words of the command. The option may stand anywhere, and its
+beginning is enough: "sed -i.bak". Of several rows that fit, the one with the most words is used."""
 
 RUNNERS = ("uv run", "poetry run", "pdm run", "hatch run", "npx", "bunx", "uvx", "python -m", "python3 -m")
 """Programs that only run another one."""
@@ -97,7 +98,10 @@ def narrows(option: str) -> bool:
 
 
 def program_of(words: Sequence[str]) -> tuple[str, Role]:
-    """The row of a command, or its program if there is none, and what it does."""
+    """Return the row of `PROGRAMS` that a command fits, and its role. If none fits, return the program and "other".
+
+    `words`: those of the command, at least one; the first is the program.
+    """
     program = words[0].rpartition("/")[2]
     for row, rest in _ROWS.get(program, ()):
         if all(_has(words, one) for one in rest):

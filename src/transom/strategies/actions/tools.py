@@ -46,6 +46,7 @@ COMMANDS = ("command", "cmd", "script", "code", "input")
 """Arguments that hold the command of a shell."""
 
 SHELL = frozenset(("bash", "shell", "exec", "command", "terminal", "run", "execute", "python", "test", "tests"))
+"""Words in the names of tools that run a command in a shell."""
 
 TOOLS = (
     ToolRow(SHELL, (*COMMANDS, "path"), "run"),

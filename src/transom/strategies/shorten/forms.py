@@ -41,9 +41,9 @@ class Clip(Struct, frozen=True, kw_only=True):
     A result is long if it has more than `allowance` times min(`tokens`, `fraction` of the usable tokens); it is clipped
     to that minimum. The texts of one result share it, and the longest are clipped first. Images stay.
 
-    `unit`: what is counted: "tokens"; "bytes" of UTF-8, four for a token; or "none", which clips nothing;
-    InvalidSetting for anything else. `header`: the marker also names the number of lines. It is part of the marker,
-    because a line of ours before the first line of a result would look like the tool's own.
+    `unit`: what is counted: "tokens"; "bytes" of UTF-8, four for a token; or "none", which clips nothing. `header`:
+    whether the marker also says how many lines the text has. (The number is in the marker, because a line of ours above
+    a result would look like the tool's own.) Raises InvalidSetting for another `unit`.
     """
 
     tokens: Count = 5_000
@@ -90,9 +90,9 @@ class ClipToFit(Struct, frozen=True):
     """The start and the end of each text, as much of them as the goal leaves. The longest texts are clipped first, to
     one length. A text that is short enough stays whole.
 
-    `deep`: clip down to the deep goal (`Target.deep_goal`), so that the next request need not shorten them again, but
-    to no fewer than 200 tokens each. `keep`: the share of the limit beside the head that they keep together, even if
-    the goal leaves less.
+    `deep`: clip to the deep goal (`Target.deep_goal`), so that the next request need not clip the same texts again; but
+    leave at least 200 tokens of each. `keep`: what all texts together keep at least, even if the goal leaves less, as a
+    share of the limit without the head.
     """
 
     deep: bool = False

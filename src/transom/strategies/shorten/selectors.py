@@ -22,8 +22,8 @@ Where = Literal["newest", "required", "required before newest", "others"]
 
 
 class FreshResults(Struct, frozen=True, kw_only=True):
-    """Results that no request has carried yet and that have more characters than min(`characters`, `fraction` of the
-    usable tokens). By default these are all that have a text.
+    """Results that no request has carried yet, if they have more characters than `characters`. In a small window the
+    number is smaller: `fraction` × the usable tokens. By default all results that have a text are named.
 
     For `Policy.arrival`: these results are in no cached prefix, so a trim breaks none.
     """
@@ -132,7 +132,7 @@ class PartsOf(Struct, frozen=True):
     """All parts of one kind in some units, also of protected ones: for the last resort.
 
     `kind`: "results" are the texts of tool results, "text" all other texts, "arguments" those of calls, "media" images
-    and files.
+    and files, "reasoning" the reasoning of the model.
 
     `where`: in which units. "newest" is the newest unit; "required" the first task and the newest user message;
     "required before newest" these without the newest unit; "others" all units but these and the newest. While the

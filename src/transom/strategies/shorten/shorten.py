@@ -27,13 +27,14 @@ from transom.strategies.candidates import is_worth_a_batch
 from transom.strategies.text.parts import ShownPart
 
 Selector = Callable[[View, Target], Iterable[ShownPart]]
-"""Which parts may be shortened, the least useful first."""
+"""A function that names the parts that may be shortened, the least useful first."""
 
 Form = Callable[[View, Target, Sequence[ShownPart]], Iterable[Trim]]
-"""What is left of these parts: a trim for each that gets smaller. `Shorten` writes the reason into it."""
+"""A function that makes a trim for each of these parts that gets smaller: what is left of the part. `Shorten` fills in
+the reason."""
 
 Worth = Callable[[View, Target, Size], bool]
-"""Whether it is worth a break of the cached prefix to save this much."""
+"""A function that says whether it is worth a break of the cached prefix to save this much."""
 
 MIN_SAVING = 20
 """Tokens that a note must save to be worth an entry of the log, where all trims are made together."""

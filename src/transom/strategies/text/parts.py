@@ -13,28 +13,30 @@ from transom.core.unit import Unit
 from transom.core.view import View
 
 PartKind = Literal["results", "text", "arguments", "reasoning", "media"]
-"""Texts of results, other texts, arguments of calls, reasoning, images and files."""
+"""The kinds of parts: "results" are the texts of tool results, "text" all other texts, "arguments" those of calls,
+"media" images and files."""
 
 
 class ShownPart(Struct, frozen=True):
-    """One part of an entry in the window. `tokens`: of the whole part; `shown_tokens`: of what the window shows of it
-    now."""
+    """One part of an entry in the window, and its size in tokens."""
 
     entry: int
     """The seq of the entry."""
     part: Address
-    """The address of the part."""
+    """Which part of the entry it is."""
     text: str
     """The whole text or the whole arguments, untrimmed; empty for reasoning and media."""
     tokens: int
+    """The tokens of the whole part."""
     shown_tokens: int
+    """The tokens of what the window shows of the part now: others than `tokens` if it is trimmed."""
     marker: str = ""
-    """What the form `marker` puts in its place; if empty, a marker with its reference."""
+    """What the form `marker` puts in the place of the part; if empty, a marker with the reference of the entry."""
 
 
 def shown_parts(view: View, unit: Unit, kind: PartKind) -> Iterator[ShownPart]:
-    """Yield the parts of one kind in a unit. Reasoning and media that are trimmed are left out: nothing of them is left
-    to shorten."""
+    """Yield the parts of one kind in a unit, in order, trimmed or not. Of reasoning and media, those that are trimmed
+    are left out: nothing of them is left to shorten."""
     trims = unit.effective_trims() if unit.trims else {}
     for entry in view.entries_of(unit):
         fact = entry.body
@@ -57,7 +59,7 @@ def _kind(fact: Fact, part: Addressed) -> PartKind | None:
 
 
 def result_texts(view: View, unit: Unit) -> Iterator[list[ShownPart]]:
-    """Yield for each result of a unit the list of its texts; it is empty for a result without one. Results that were
+    """Yield a list for each tool result of a unit: the texts of the result, none if it has no text. Results that were
     read back from the log are left out (see `is_read_back`)."""
     parts: dict[int, list[ShownPart]] = {seq: [] for seq in unit.seqs[1:]}
     for part in shown_parts(view, unit, "results"):

@@ -49,7 +49,8 @@ def words_of(run: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """A word without one of the commonest English endings: "ing", "ed", "es" or "s"."""
+    """A word without one of the commonest English endings: "ing", "ed", "es" or "s". A short word stays as it is, and
+    one that ends with "ss" too."""
     for ending, least in (("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
             return word[: -len(ending)]

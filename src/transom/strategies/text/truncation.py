@@ -22,8 +22,8 @@ Shortened = tuple[tuple[Span, ...], str]
 
 
 def halves(text: str, keep: int) -> tuple[Span, ...]:
-    """The first and the last span of a text of more than `keep` characters, half of these each, or a little less: a
-    span ends at the end of a line or a word if one is near. An empty span is left out."""
+    """The spans at both ends of a text of more than `keep` characters: half of these each, or a little less, since the
+    text is cut at the end of a line or of a word if one is near. An empty span is left out."""
     first = keep // 2
     last = len(text) - (keep - first)
     slack = int(first * LINE_WITHIN)
