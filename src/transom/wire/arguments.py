@@ -40,9 +40,11 @@ def read_call(text: str) -> Raw:
 
 
 def storable(value: object) -> object:
-    """Arguments that an API sent as an object, for the log: a copy of the value. If it holds what JSON has not, or
-    nests too deep, its text, or a text that says so: no tool can be called with that (`read_call`). So the call fails,
-    and not the whole reply."""
+    """Arguments that an API sent as an object, as a log can store them: a copy of the value.
+
+    A value that holds what JSON has not, or nests too deep, becomes its JSON text or, where it has none, a text that
+    says so. No tool can be called with such a text (`read_call`): so the call fails, and not the whole reply.
+    """
     try:
         return json_copy({WRAPPED: value}, "arguments")[WRAPPED]
     except InvalidMessage:

@@ -82,10 +82,12 @@ _MOST_READ = 8_000
 
 
 def is_refusal(status: int | None, text: str) -> bool:
-    """Whether an error refuses a request because of the reasoning in it: it has another prefix, a wrong signature, or
-    an id that the provider does not know. Only for status 400, 404, 409 or 422, and for 200 (an error in place of a
-    reply); False without a status. `text`: the error's message or body, of which the first 8,000 characters are
-    read."""
+    """Whether an error refuses a request because of the reasoning in it: the reasoning was made on another prefix, its
+    signature is wrong, or the provider does not know its id.
+
+    False for any status but 400, 404, 409, 422 and 200 (an error in place of a reply), and without a status. `text`:
+    the error's message or body; its first 8,000 characters are read.
+    """
     if status not in (200, 400, 404, 409, 422):
         return False
     words = " ".join(text[:_MOST_READ].lower().split())

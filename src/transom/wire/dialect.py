@@ -217,17 +217,17 @@ class Dialect(Struct, frozen=True):
         raise NotImplementedError
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
-        """A counter of facts as this dialect sends them, which counts texts with `counter`. It never counts less than
-        is sent."""
+        """A counter of the tokens of facts as this dialect sends them. It counts texts with `counter`, and never counts
+        fewer tokens than are sent."""
         raise NotImplementedError
 
 
 def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
-    """Join neighbouring messages of the same role: the lists of their parts are put together.
+    """Join neighbouring messages of the same role into one, which has the parts of all of them.
 
-    `content`: the key of the parts in a message; a text under it becomes a text part. A message with other fields than
-    the role and this one stays alone. A message with `joins` false is not joined to the one before it; the next one may
-    be joined to it. No given message is changed.
+    `content`: the key of the parts in a message; a text under it becomes a text part. A message with further fields
+    beside this key and the role stays alone. A message with `joins` false is not joined to the one before it; the next
+    one may be joined to it. No given message is changed.
     """
     out: list[Raw] = []
     ours = False  # whether the last one is new

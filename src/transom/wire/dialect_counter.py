@@ -17,8 +17,8 @@ from transom.wire.translate import Takes, safe_name
 ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
 """Renders tool schemas in the format of a dialect."""
 
-PLACE_LABEL = "call_999999999_99"
-"""The longest label that `unique_calls` makes. Counted where the real one is not known yet."""
+_LONGEST_LABEL = "call_999999999_99"
+"""The longest label that `unique_calls` makes. It is counted where the real one is not known yet."""
 
 _OF_OPENAI = frozenset({"openai", "responses"})
 """The dialects whose images have a `detail`, and whose results have no field that says that a call failed: they render
@@ -49,10 +49,10 @@ class DialectCounter(FormatCounter):
     ) -> None:
         super().__init__(counter, dialect, name)
         self._render_tools = tools
-        self._objects, self._takes, self.place = objects, takes, self.count(PLACE_LABEL)
+        self._objects, self._takes, self.place = objects, takes, self.count(_LONGEST_LABEL)
         self._failed = self.count(f"{texts.FAILED} ")
         self.left_out = self.count(texts.left_out_marker("image"))
-        """No placeholder for a part costs more."""
+        """The tokens of the longest placeholder for a part."""
 
     rates = OPENAI
     """What a page of a PDF, and a second of sound or film, cost at the provider."""
@@ -62,7 +62,8 @@ class DialectCounter(FormatCounter):
         return super().count_tools(self._render_tools(tools))
 
     def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
-        """The tokens of an image of this size in pixels. At least the fixed 1,000 are counted."""
+        """The tokens of an image of this size in pixels, by the provider's formula; 0 without one. `count_part` counts
+        at least the fixed 1,000 of any image."""
         return 0
 
     def count_part(self, part: m.Addressed) -> int:

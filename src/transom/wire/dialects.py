@@ -37,8 +37,8 @@ the host speaks."""
 
 
 def dialect_at(host: str | None, dialect: str) -> str:
-    """The name of the dialect in which a host speaks an API. `dialect`: the API's own, which is returned without a
-    host, and for every host that is not in `HOSTS` for this API, nor below one of its domains."""
+    """The name of the dialect in which a host speaks an API. `dialect`: the API's own dialect. It is returned if `host`
+    is None, and for a host that is in none of the domains that `HOSTS` has for this API."""
     for (api, domain), form in HOSTS.items():
         if api == dialect and host and (host == domain or host.endswith(f".{domain}")):
             return form

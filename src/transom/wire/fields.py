@@ -76,8 +76,8 @@ def as_parts(content: object) -> list[Any]:
 
 
 def iso_time(at: float) -> str:
-    """Write a time in seconds since the epoch as ISO 8601 in UTC: with milliseconds, and with microseconds where it has
-    any, so that an import gives the same order."""
+    """Write a time in seconds since the epoch as ISO 8601 in UTC, to the millisecond; to the microsecond if it has
+    parts of a millisecond, so that an import gives the same order."""
     when = utc(at)
     unit = "microseconds" if when.microsecond % 1_000 else "milliseconds"
     return when.isoformat(timespec=unit).replace("+00:00", "Z")
@@ -173,7 +173,7 @@ def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
     if dialect == "gemini" and "parts" not in fields and content:
         found.append("openai")
     if found:
-        raise _in_other_words(where, found[0], dialect)
+        raise _wrong_dialect(where, found[0], dialect)
     return fields
 
 
@@ -182,12 +182,12 @@ def require_own_parts(parts: object, where: str, dialect: str) -> None:
     `dialect`: "gemini", whose parts have no `type`, or "responses"."""
     for kind in _types_of_parts(parts):
         if dialect == "gemini":  # a part of Gemini's has no type
-            raise _in_other_words(where, "openai", dialect)
+            raise _wrong_dialect(where, "openai", dialect)
         if kind in _ALIEN_TO_RESPONSES:
-            raise _in_other_words(where, _ALIEN_TO_RESPONSES[kind], dialect)
+            raise _wrong_dialect(where, _ALIEN_TO_RESPONSES[kind], dialect)
 
 
-def _in_other_words(where: str, found: str, dialect: str) -> InvalidMessage:
+def _wrong_dialect(where: str, found: str, dialect: str) -> InvalidMessage:
     return InvalidMessage(where, f"the message is in another dialect's words ({found}), not {dialect}'s")
 
 
@@ -230,8 +230,9 @@ def take_content(
     """Take the content out of the fields of a message or a result; return its parts, and its `Shape`: whether it was a
     text, a list of parts, null, or absent.
 
-    `be`: what an error says that it must be. `read` reads each part of a list, from the part, `where` and its path.
-    Raises InvalidMessage if the content is neither a string, a list of objects nor null.
+    `be`: what the content must be, for errors. `read`: makes a part of each object in a list; it gets the object,
+    `where` and the object's path. `path`: what stands before `key` in paths. Raises InvalidMessage if the content is
+    neither a string, a list of objects nor null.
     """
     if key not in fields:
         return (), "absent"
@@ -339,8 +340,8 @@ MediaTypes = Mapping[str, MediaKind]
 
 
 def text_part(raw: Raw, key: str, where: str, path: str, *, drop: Collection[str]) -> Text:
-    """Read a text part: the text under `key`. The other fields become `extra`; the fields named in `drop` are left out,
-    and `key` must be among them.
+    """Read a text part: the text under `key`. `extra` has its other fields, without those named in `drop`, which must
+    name `key`; it is None if there are none.
 
     Raises InvalidMessage if there is no string under `key`.
     """

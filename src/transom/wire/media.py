@@ -36,7 +36,8 @@ _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,", re.A
 class Asset(Struct, frozen=True):
     """An image or file in no dialect's format.
 
-    - `data`: base64; or `url`. Both are empty if the part names it only by an id of the provider.
+    - `data`: its bytes in base64. `url`: where it is, if the part has no data. Both are empty if the part names it only
+      by an id of the provider.
     - `mime`: its media type. `name`: its file name. Each is empty if it is not known.
     """
 
@@ -47,7 +48,7 @@ class Asset(Struct, frozen=True):
     name: str = ""
 
 
-_ITS_OWN = ("gs://", "https://generativelanguage.googleapis.com/")
+_FETCHED_BY_GEMINI_ALONE = ("gs://", "https://generativelanguage.googleapis.com/")
 """URLs from which only Gemini can fetch."""
 
 
@@ -59,7 +60,7 @@ def translate_media(media: Media, source: str, target: str) -> Raw | None:
     which only Gemini can fetch, or if one of the two dialects is unknown.
     """
     asset = _KNOWN[source][0](media.raw) if source in _KNOWN and target in _KNOWN else None
-    if asset is None or not (asset.data or asset.url) or asset.url.startswith(_ITS_OWN):
+    if asset is None or not (asset.data or asset.url) or asset.url.startswith(_FETCHED_BY_GEMINI_ALONE):
         return None
     return _KNOWN[target][1](asset if asset.mime else replace(asset, mime=_USUAL[asset.kind]))
 

@@ -11,19 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from transom.core.edit import Fold
-from transom.core.message import (
-    Address,
-    Addressed,
-    Assistant,
-    Media,
-    Other,
-    Raw,
-    Text,
-    ToolResult,
-    User,
-    addressed_parts,
-    parts_of,
-)
+from transom.core.message import Address, Assistant, Media, Other, Raw, ToolResult, User, addressed_parts, parts_of
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.wire.fields import as_dict, as_list
@@ -71,14 +59,19 @@ class RefusedPart(NamedTuple):
 
 
 def refused_parts(status: int | None, error: str, request: Mapping[str, Any], view: View) -> list[RefusedPart]:
-    """The parts that an error names and that the window shows; empty if the error is about something else, or its
-    status is none of `STATUSES`. With a status of 500 an error counts if it says that the server takes no such part.
+    """The parts of the window that an error refuses. Empty if the error is about something else, or its status is not
+    in `STATUSES`. (With status 500 an error counts only if it says that the server takes no such parts.)
 
-    If the error is about a compaction or encrypted content, and folds show the provider's compactions, it is these.
-    Otherwise, if it has paths to parts, it is the parts at these paths. Otherwise it is the files whose URL the error
-    quotes, or, if it is about a download, all files at URLs; or else each part of the kind that the error names. Of
-    these, it is those that came since the last reply, or all of them if none came. Texts, calls and reasoning are never
-    found.
+    `error`: its text. `request`: the body that was sent. The first of these that finds something decides:
+
+    - The error is about a compaction or encrypted content: the provider's compactions that folds show.
+    - It has paths into the request: the parts at these paths.
+    - It quotes URLs: the files at these URLs.
+    - It is about a download: all files at URLs.
+    - It names images or other files: all parts of this kind.
+
+    The last three give only what came since the model's last reply, if anything did. Texts, calls and reasoning are
+    never found.
     """
     if status not in STATUSES and not (status == INTERNAL_ERROR and _UNABLE.search(error)):
         return []
@@ -102,8 +95,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
 
 
 def prompt_parts(view: View) -> list[RefusedPart]:
-    """The parts of what came since the last reply: messages of the user, and results. If nothing came behind the last
-    turn, the results of its calls. A provider that refuses a whole prompt has accepted all that was there before."""
+    """The parts of the user's messages and the results that came since the last reply; if none came, of the results of
+    the last turn. A provider that refuses a whole prompt has accepted all that was there before."""
     units = list(view.visible_units())
     last = max((at for at, unit in enumerate(units) if isinstance(unit.first_fact, Assistant)), default=-1)
     newest = [(seq, fact) for unit in units[last + 1 :] for seq, fact in zip(unit.seqs, unit.facts, strict=True)]
@@ -166,12 +159,11 @@ def _url_of(part: Media | Other) -> str:
     return (asset.url or "") if asset is not None else ""
 
 
-def _key(part: Raw | Addressed) -> object:
+def _key(part: Raw | Media | Other) -> object:
     """What a stored part and the part that was sent for it have in common: the data or the URL of a file; of any other
     part everything but its cache mark."""
     raw = part.raw if isinstance(part, (Media, Other)) else part
-    assert not isinstance(raw, Text)
-    asset = asset_of(Media("file", as_dict(raw)))
+    asset = asset_of(Media("file", raw))
     if asset is not None:
         return asset.data or asset.url
-    return repr({key: value for key, value in as_dict(raw).items() if key != "cache_control"})
+    return repr({key: value for key, value in raw.items() if key != "cache_control"})

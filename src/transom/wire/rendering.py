@@ -18,7 +18,6 @@ from transom.wire.dialects import dialect_named
 _SPARE_SLOTS = 1_000
 """How many slots that are no longer in the window may stay in the cache, beside as many as the window has."""
 
-
 _LISTS = ("messages", "input", "contents")
 """The keys under which the body of an API has the list of messages."""
 
@@ -33,12 +32,12 @@ class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
 def render(
     shown: Window | View, dialect: str | Dialect = "openai", indexes: IndexCache | None = None
 ) -> dict[str, Any]:
-    """Render a window as the part of a request's body that the conversation gives, under the API's own keys.
+    """Render a window as a request's body without the model and the settings, under the API's own keys.
 
-    The result is new dicts and lists, which the caller may change. If a request was planned on it, it is valid and
-    within the budget in the dialect of the conversation; in another it has other tokens, and may end with the model's
-    message where that API wants the user's. `indexes`: where the rendered slots are kept for the next call. Raises
-    InvalidSetting for anything but a window or a view, and for an unknown dialect.
+    The result is new dicts and lists, which the caller may change. A window that was planned for a request is valid and
+    within the budget in the dialect of its conversation. In another dialect it has other tokens, and may end with the
+    model's message where that API wants the user's. `indexes`: where the rendered slots are kept for the next call.
+    Raises InvalidSetting for anything but a window or a view, and for an unknown dialect.
     """
     return to_builtins(shared_body(shown_view(shown), dialect_named(dialect), indexes))
 
@@ -60,8 +59,8 @@ def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None)
 
 
 def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
-    """The list of messages alone, as `render` has them in its body: what the API does not take beside the head and the
-    tools (cache marks) is left out here too."""
+    """The messages of the body that `render` gives, without its other fields. Cache marks that the API would not take
+    beside those of the system prompt and the tools are left out here too."""
     body = shared_body(view, dialect)
     return to_builtins(next(body[key] for key in _LISTS if key in body))
 

@@ -20,8 +20,8 @@ def dumped(value: object, keep: Collection[str] = (), **how: object) -> object:
     """An object of a client library as the JSON that it stands for. Any value without `model_dump` is returned as it
     is.
 
-    `how`: arguments for `model_dump`. An object that does not take them fills in null for what was not sent; such nulls
-    are dropped, except below the keys `keep`.
+    `how`: further arguments for `model_dump`. Without any, and for an object that does not take them, all nulls are
+    dropped, except below the keys `keep`: the library fills them in for what was not sent.
     """
     dump: Any = None if isinstance(value, dict) else getattr(value, "model_dump", None)
     if not callable(dump):

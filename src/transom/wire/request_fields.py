@@ -63,9 +63,12 @@ _REFUSED = re.compile(
 
 
 def structured_output(dialect: str, name: str, schema: Raw) -> dict[str, Any]:
-    """The settings of a request that ask for JSON of this schema; empty for an API that has none. Except for Gemini,
-    objects with listed properties allow no other properties, whatever the schema says. For Gemini they are fields of
-    the SDK's `config`. `name`: the name of the schema, where the API takes one."""
+    """The settings of a request that ask for JSON of this schema: fields of the body, but for Gemini of the SDK's
+    `config`. Empty for an API that has no such settings.
+
+    `name`: the name of the schema, where the API takes one. Except for Gemini, an object with listed properties allows
+    no others, whatever the schema says.
+    """
     closed = cast("Raw", _closed(schema))
     if dialect in ("openai", "mistral"):
         form = {"name": name, "schema": closed, "strict": _is_strict(closed)}

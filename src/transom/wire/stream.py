@@ -58,7 +58,8 @@ class Places:
         self._last: Place | None = None
 
     def begin(self, at: object) -> Place:
-        """A place for one more block. A block without an index gets that of the newest one; the first one gets 0."""
+        """A place for one more block. A block without an index gets the index of the newest block, or 0 if it is the
+        first."""
         begun, before = (0, 0) if self._last is None else (self._last.begun + 1, self._last.at)
         number = _number(at)
         self._last = Place(before if number is None else number, begun)
@@ -85,7 +86,8 @@ class Accumulator:
     - `error`: the error that came in the stream instead of the rest; empty if none.
     - `error_details`: this error as the provider sent it; None if none came, or only its text is known.
     - `stop`: why the model stopped; "unknown" until the provider says it.
-    - `usage_fields`: where `_usage`, which `feed` keeps, has its numbers. None: only `turn` knows the usage.
+    - `usage_fields`: where the numbers are in `_usage`, the newest usage that `feed` has kept. None: `usage` is that of
+      `turn`.
     """
 
     finished = False

@@ -13,8 +13,8 @@ from transom.core.message import Addressed, Assistant, Call, Reasoning
 def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
     """Make a turn of content parts, calls and reasoning, given in the order in which they came.
 
-    The turn keeps that order in `order`; it is empty for the usual one: reasoning, content, calls. `rest`: other fields
-    of the turn.
+    `Assistant.order` keeps that order, a letter for each; it is empty for the usual one: reasoning, content, calls.
+    `rest`: the other fields of the turn.
     """
     order = "".join("r" if isinstance(i, Reasoning) else "c" if isinstance(i, Call) else "p" for i in items)
     return Assistant(
@@ -27,9 +27,12 @@ def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
 
 
 def with_pending_calls(turn: Assistant, made: Iterable[str], closed: Iterable[str], used: Iterable[str]) -> Assistant:
-    """A copy of the turn that says which calls of the provider's own tools reach into other turns: `pending_calls` and
-    `continued_calls`. `made`: the ids of those that this turn makes, `closed`: of those that have an end in it, `used`:
-    of those whose code has made other calls of it. Empty ids are none."""
+    """A copy of the turn that says which calls of the provider's own tools reach into other turns: `pending_calls` wait
+    for a later turn, `continued_calls` were made in an earlier one.
+
+    All three are ids of such calls; empty ids do not count. `made`: the turn makes the call. `closed`: the turn has its
+    result. `used`: the code that the call runs has made a call of a client's tool in this turn.
+    """
     made, closed, used = dict.fromkeys(made), dict.fromkeys(closed), dict.fromkeys(used)
     pending = tuple(label for label in {**made, **used} if label and label not in closed)
     continued = tuple(label for label in {**closed, **used} if label and label not in made)
@@ -37,7 +40,7 @@ def with_pending_calls(turn: Assistant, made: Iterable[str], closed: Iterable[st
 
 
 def continued(turn: Assistant, more: Assistant) -> Assistant:
-    """One turn of two: `turn`, and `more`, which goes on with it in another message. A bar in `order` says where that
+    """One turn of two: `turn`, and `more`, with which it goes on in another message. A bar in `order` says where `more`
     begins."""
     return replace(
         turn,
@@ -54,7 +57,7 @@ def _letters(turn: Assistant) -> str:
     return turn.order or "r" * len(turn.reasoning) + "p" * len(turn.parts) + "c" * len(turn.calls)
 
 
-def runs(turn: Assistant) -> list[list[Addressed]]:
+def pieces_by_message(turn: Assistant) -> list[list[Addressed]]:
     """The pieces of a turn in their order, in one list for each message that it came in."""
     groups: dict[str, Iterator[Addressed]] = {"r": iter(turn.reasoning), "p": iter(turn.parts), "c": iter(turn.calls)}
-    return [[next(groups[letter]) for letter in run] for run in _letters(turn).split("|")]
+    return [[next(groups[letter]) for letter in letters] for letters in _letters(turn).split("|")]

@@ -22,7 +22,7 @@ from transom.wire.arguments import as_object
 from transom.wire.dialect import Rendered
 from transom.wire.fields import as_parts, deep_copy, is_text, without_lone_surrogates
 from transom.wire.translate import safe_name, translate_fact, unique_calls
-from transom.wire.turns import runs
+from transom.wire.turns import pieces_by_message
 
 EMPTY = texts.left_out_marker("text")
 """The placeholder where the API wants a text and there is none (A10)."""
@@ -124,7 +124,7 @@ def _turn(turn: Assistant, *, unsigned: bool) -> list[Rendered]:
     if turn.shape == "text":
         contents.append(_content(turn, "assistant"))
     else:
-        for run in reversed(runs(turn)):
+        for run in reversed(pieces_by_message(turn)):
             blocks = [b for item in run for b in _block(item, "assistant", unsigned=unsigned)]
             if not contents:
                 remove_last_thoughts(blocks)

@@ -20,7 +20,7 @@ from transom.wire.dialect import Rendered, join_roles
 from transom.wire.fields import compact_json, deep_copy, without_lone_surrogates
 from transom.wire.gemini.keys import CALL, DIALECT_NAME, RESPONSE, SIGNATURE, UNDER, key_of_part
 from transom.wire.translate import translate_fact, unique_calls
-from transom.wire.turns import runs
+from transom.wire.turns import pieces_by_message
 
 ESCAPE = "skip_thought_signature_validator"
 """The signature that models which want one accept on a call of another model."""
@@ -117,7 +117,7 @@ def _said(fact: m.Fact) -> Rendered:
 
 def _turn(turn: Assistant, *, own: bool) -> list[Rendered]:
     """The contents of a turn: as many as it came in, without those of which nothing shows."""
-    contents = [[_part(item) for item in run if own or item != Text("")] for run in runs(turn)]
+    contents = [[_part(item) for item in run if own or item != Text("")] for run in pieces_by_message(turn)]
     out: list[Raw] = [{"role": "model", "parts": _kept(parts)} for parts in contents if parts or len(contents) == 1]
     return [Rendered(content, joins=not (at or turn.separate)) for at, content in enumerate(out)]
 

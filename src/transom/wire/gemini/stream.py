@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, dicts, text
-from transom.wire.gemini.keys import CALL, either, key_of_part, kinds_of
+from transom.wire.gemini.keys import CALL, DIALECT_NAME, either, key_of_part, kinds_of
 from transom.wire.gemini.parse import USAGE, parse_response, plain, without_unanswered_calls
 from transom.wire.replies import stop_reason, stop_reason_of
 from transom.wire.stream import Accumulator, chunk_fields
@@ -145,7 +145,7 @@ class GeminiAccumulator(Accumulator):
             self._parts.append(part)
 
 
-_NOTHING = Assistant(shape="parts", dialect="gemini")
+_NOTHING = Assistant(shape="parts", dialect=DIALECT_NAME)
 _EMPTY = {"text": ""}
 
 

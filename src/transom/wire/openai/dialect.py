@@ -121,14 +121,14 @@ def _as_one(first: Raw, second: Raw) -> Raw | None:
     """
     if first["role"] != second["role"] or first["role"] not in {"user", "assistant"}:
         return None
-    texts = [message.get("content") or "" for message in (first, second)]
+    contents = [message.get("content") or "" for message in (first, second)]
     rest = [{key: value for key, value in message.items() if key not in _JOINED} for message in (first, second)]
     if first.get("tool_calls") or rest[0] != rest[1]:
         return None
-    if all(isinstance(text, str) for text in texts):
-        content: object = "\n\n".join(filter(None, texts)) or second.get("content")
+    if all(isinstance(each, str) for each in contents):
+        content: object = "\n\n".join(filter(None, contents)) or second.get("content")
     else:
-        content = [part for text in texts for part in as_parts(text)]
+        content = [part for each in contents for part in as_parts(each)]
     return {**first, **second, "content": content}
 
 

@@ -60,7 +60,7 @@ class MistralDialect(OpenAIChatDialect, frozen=True):
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
         """The messages of a unit, with call ids of nine letters and digits."""
-        return [Rendered(_said(_strict(message))) for message, _ in super().render_unit(unit)]
+        return [Rendered(_as_user_message(_strict(message))) for message, _ in super().render_unit(unit)]
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
         """The messages, with a short one of the assistant between a tool's result and the user (M2)."""
@@ -105,7 +105,7 @@ class _MistralCounter(ChatCounter):
         return tokens
 
 
-def _said(message: Raw) -> Raw:
+def _as_user_message(message: Raw) -> Raw:
     """Change the message of an instruction to a marked user message, in place: a system message must not be the last
     one (M3). Any other message stays as it is."""
     if message["role"] == "system":

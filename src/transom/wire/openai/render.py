@@ -21,7 +21,7 @@ from transom.wire.chat_json import chat_call
 from transom.wire.fields import as_text, compact_json, deep_copy
 from transom.wire.openai.parse import DIALECT_NAME, MEDIA_TYPES, THINKING, body_keys, drop_response_only
 from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
-from transom.wire.turns import runs
+from transom.wire.turns import pieces_by_message
 
 
 def unit_messages(unit: Unit, *, move_media: bool) -> list[Raw]:
@@ -103,7 +103,7 @@ def _pieces(fact: Fact) -> list[m.Part | m.Reasoning]:
     """The content of a fact in its order: parts, and reasoning that is among them (`THINKING`)."""
     if not isinstance(fact, Assistant) or not any(thought.field == THINKING for thought in fact.reasoning):
         return list(fact.parts)
-    pieces = (piece for run in runs(fact) for piece in run if not isinstance(piece, Call))
+    pieces = (piece for run in pieces_by_message(fact) for piece in run if not isinstance(piece, Call))
     return [piece for piece in pieces if not isinstance(piece, m.Reasoning) or piece.field == THINKING]
 
 
@@ -190,7 +190,7 @@ def _repair_content(out: Raw) -> None:
 
 def _needs_no_content(out: Raw) -> bool:
     """Whether a message of the assistant may have no content: it has calls, or names a spoken answer by its id."""
-    audio = out.get("audio")  # an answer once spoken is named by its id, without content
+    audio = out.get("audio")
     spoken = isinstance(audio, dict) and bool(cast("Raw", audio).get("id"))
     return spoken or bool(out.get("tool_calls") or out.get("function_call"))
 

@@ -31,8 +31,8 @@ class ChatAccumulator(Accumulator):
         """The calls in the order in which they began. Each has its `index` as the stream gave it."""
         self._newest: dict[tuple[str, str], Raw] = {}
         """The newest call with each index and each id, and the newest of all."""
-        self._has_an_id_a_piece = False
-        """Whether a piece of a call had another id than the call."""
+        self._pieces_have_own_ids = False
+        """Whether the server gives each piece of a call another id: one such piece has come."""
 
     def feed(self, chunk: object) -> None:
         event: object = getattr(chunk, "chunk", chunk)  # the SDK's helper wraps each chunk in an event
@@ -84,15 +84,16 @@ class ChatAccumulator(Accumulator):
     def _is_shown(self, call: Raw) -> bool:
         """Whether the turn has a call: its arguments are complete, or the provider has ended the reply.
 
-        A call without arguments is not, if one with arguments has its name and index, and the server numbers the calls
-        or gives each piece of a call another id: then it is an empty last piece.
+        The turn has no call that is only the empty last piece of another one. Such a call has no arguments, and there
+        is one with its name, its index and arguments. That counts only if the server numbers the calls, or gives each
+        piece of a call another id.
         """
         body = _body(call)
         if is_whole_object(body.get("arguments")):
             return True
         if not self.finished or not body:
             return False
-        if body.get("arguments") or not (self._has_an_id_a_piece or self._has_numbered_calls()):
+        if body.get("arguments") or not (self._pieces_have_own_ids or self._has_numbered_calls()):
             return True
         beside = [_body(one) for one in self._calls if one.get("index") == call.get("index") is not None]
         return not any(one.get("name") == body.get("name") and one.get("arguments") for one in beside)
@@ -122,7 +123,7 @@ class ChatAccumulator(Accumulator):
             self._calls.append(call)
             self._newest["last", ""] = call
         elif label and text(call, "id") not in ("", label):
-            self._has_an_id_a_piece = True
+            self._pieces_have_own_ids = True
         for name, value in piece.items():
             _add(call, name, value)
         call["type"] = "custom" if "custom" in call else "function"

@@ -329,8 +329,8 @@ def without_unfinished_calls(items: list[Any]) -> list[Any]:
 
 def _is_unfinished(item: Raw) -> bool:
     """Whether an item is a call of the provider's own tools that has not ended."""
-    kind = text(item, "type")
-    is_providers = kind.endswith("_call") and kind not in CALLS and not is_clients(item)
+    type_ = text(item, "type")
+    is_providers = type_.endswith("_call") and type_ not in CALLS and not is_clients(item)
     return is_providers and text(item, "status") not in ("", "completed", "failed")
 
 

@@ -35,7 +35,7 @@ from transom.wire.responses.parse import (
     kind,
 )
 from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
-from transom.wire.turns import runs
+from transom.wire.turns import pieces_by_message
 
 
 def item(fact: Fact) -> Raw:
@@ -101,7 +101,7 @@ def _items(turn: Assistant) -> Iterator[Raw]:
     """The items that a turn came in. Neighbouring parts of another dialect become one message, if they have content."""
     known: list[Raw | None] = (turn.extra or {}).get(ITEMS, [])
     messages = chain(known, repeat({"role": "assistant", **({"content": ""} if turn.shape == "text" else {})}))
-    for run in runs(turn):
+    for run in pieces_by_message(turn):
         for spoken, group in groupby(run, lambda piece: not isinstance(piece, (Call, m.Reasoning))):
             pieces = list(group)
             if not spoken:
