@@ -33,8 +33,8 @@ MOST_NAMED = 8
 
 
 def pending_calls(view: View, log: str, store: Store | None) -> list[ToolCalled]:
-    """The calls that wait for a decision, in the order of their turns. `log`: the name of the conversation in `store`,
-    which may have conversations of sub-agents."""
+    """The calls that wait for a decision, in the order of their turns. `log`: the name of the conversation. `store`:
+    where it lies, and where conversations of its sub-agents may lie; None if it was opened without a store."""
     waiting = [place for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
     return [_with_sub_agent(_call_at(view, place), log, store) for place in waiting]
 
@@ -71,7 +71,8 @@ def log_pending(writer: LogWriter, calls: Sequence[ToolCalled]) -> None:
 
 
 def require_approval(writer: LogWriter, call_id: str) -> int:
-    """Log that the open call with this id waits; the number of the entry. Raises InvalidMessage."""
+    """Log that the open call with this id waits for approval. Returns the number of the entry. Raises InvalidMessage if
+    no open call has the id, or if it has an approval already."""
     writer.catch_up()
 
     def entries_for(view: View, at: float) -> list[Entry]:
@@ -91,7 +92,7 @@ def require_approval(writer: LogWriter, call_id: str) -> int:
 
 
 def take_approved(writer: LogWriter) -> list[ToolCalled]:
-    """Log that the approved calls are started now, and return them. Who logs it runs them: nobody else will."""
+    """Log that the approved calls are started now, and return them. Whoever logs this runs them, and nobody else."""
     taken: list[ToolCalled] = []
 
     def entries_for(view: View, at: float) -> list[Entry]:
@@ -103,8 +104,8 @@ def take_approved(writer: LogWriter) -> list[ToolCalled]:
 
 
 def with_change(view: View, result: ToolResult) -> ToolResult:
-    """The result of a call. If it was started with other arguments than the model wrote, a first line of the result
-    says so: the call in the window has the model's own."""
+    """The result of a call, with a line in front of it if the call was started with other arguments than the model
+    wrote. The line has these arguments, because the call in the window has the model's own."""
     for place, (seq, state) in sorted(view.approvals.items(), reverse=True):
         is_meant = _call_at(view, place).id == result.call if result.place is None else place == result.place
         if state == "started" and is_meant:
@@ -126,7 +127,8 @@ def approve(
     why: str,
     store: Store | None,
 ) -> int:
-    """Log that a pending call is approved; the number of the entry. Raises InvalidSetting."""
+    """Log that a pending call is approved. Returns the number of the entry. See `Conversation.approve` for the
+    arguments and for what is raised."""
     changed = "" if arguments is None else _json_object(arguments)
     reason = check.reason("approve", why)
     writer.catch_up()
@@ -147,8 +149,8 @@ def approve(
 
 
 def reject(writer: LogWriter, dialect: Dialect, call: ToolCalled | str, why: str) -> int:
-    """Log that a call is rejected, and the result that tells the model why; the number of the result. Raises
-    InvalidSetting."""
+    """Log that a call is rejected, and the result that tells the model why. Returns the number of the result. Raises
+    InvalidSetting if the call is neither pending nor approved."""
     reason = check.reason("reject", why)
     writer.catch_up()
 

@@ -65,8 +65,10 @@ class _Returned(Generic[R]):
 
 
 def _advance(steps: SummarySteps[R], outcome: SummaryOutcome | None) -> AwaitSummary | _Returned[R]:
-    """Do one step: returns what the steps wait for, or what they returned at their end. StopIteration, which says that
-    they have ended, cannot leave a thread."""
+    """Do one step: returns the work that the steps wait for, or, as `_Returned`, their result at the end.
+
+    The result is wrapped because StopIteration, with which a generator returns it, cannot leave a thread.
+    """
     try:
         return next(steps) if outcome is None else steps.send(outcome)
     except StopIteration as done:
@@ -76,7 +78,7 @@ def _advance(steps: SummarySteps[R], outcome: SummaryOutcome | None) -> AwaitSum
 def _opener(
     make: Callable[P, Conversation],
 ) -> Callable[Concatenate[type[AsyncConversation], P], Awaitable[AsyncConversation]]:
-    """Make the awaitable twin of a class method that opens a conversation: it opens one in a worker thread."""
+    """Make the awaitable twin of a class method that opens a conversation. It opens one in a worker thread."""
 
     @wraps(make)
     async def call(cls: type[AsyncConversation], *args: P.args, **kwargs: P.kwargs) -> AsyncConversation:
@@ -108,12 +110,13 @@ class _Property(property, Generic[R]):
 
 
 class AsyncConversation:
-    """The twin of `Conversation` for an event loop: the same names and arguments. Methods are awaited, `open` and
-    `from_messages` too. Not awaited are properties, `subscribe`, and `stream`, which is read with `async for`; `lease`
-    is entered with `async with`.
+    """The twin of `Conversation` for an event loop (asyncio or trio): the same names and arguments.
 
-    Planning and storing run in worker threads, so that neither blocks the loop. `conversation` is the conversation
-    itself.
+    Methods are awaited, `open` and `from_messages` too. Three are not: `subscribe` is an ordinary call, `stream` is
+    read with `async for`, `lease` is entered with `async with`. Properties are read as usual.
+
+    Planning and storing run in worker threads, so that neither blocks the loop. `conversation` is the `Conversation`
+    that does the work.
     """
 
     def __init__(self, conversation: Conversation) -> None:

@@ -41,7 +41,7 @@ from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.entry import Meta
 from transom.core.log import IndexCache
-from transom.core.message import Assistant, Fact, Head, Instruction, Recalled, User
+from transom.core.message import Assistant, Fact, Head, Recalled, User
 from transom.core.policy import Policy
 from transom.core.redact_derived_text import redacted_recall
 from transom.core.reducer import build_view
@@ -70,8 +70,8 @@ C = TypeVar("C", bound="Conversation")
 
 
 def _locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """The method holds the conversation's lock: one thread at a time. It raises InvalidSetting once the conversation is
-    closed."""
+    """Wrap a method: it holds the conversation's lock while it runs, so that only one thread at a time is in such a
+    method. Once the conversation is closed, it raises InvalidSetting."""
 
     @wraps(method)
     def call(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -85,6 +85,9 @@ def _locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P
 
 class Conversation:
     """A conversation in a store. Log what happens; `request` gives what to send to the model next.
+
+    Make one with `open` or `from_messages`. `Conversation(log, settings)` takes a log that you have opened yourself: it
+    knows no store, so it cannot be forked, and searches itself only.
 
     It may be used from several threads: methods hold one lock, also while a plan is made and while a strategy of your
     own calls a model. The lock is not held while `search` reads its index, while `request`, `plan_request` and
@@ -155,10 +158,14 @@ class Conversation:
         settings: Settings | None = None,
         **changes: Unpack[ConversationOptions],
     ) -> Self:
-        """Begin a conversation with messages that happened elsewhere; leading system messages become the system prompt,
-        behind the `system` of the settings, if that is given.
+        """Begin a conversation with messages that happened elsewhere.
 
-        The settings are those of `open`. Raises InvalidSetting if the conversation has entries already, InvalidMessage.
+        `messages`: dicts of the dialect, or a client library's message objects. System messages at their beginning
+        become the system prompt, behind the `system` of the settings if there is one. `store`, `id` and the settings:
+        as for `open`.
+
+        Raises InvalidSetting, also if the conversation has entries already; InvalidMessage, with nothing stored;
+        StoreDamaged.
         """
         warn_without_budget(settings, changes)
         settings = Settings.of(settings, **changes)
@@ -182,7 +189,7 @@ class Conversation:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the next request: open another conversation with them, or with a few changed."""
+        """The settings of the next request, a value: open another conversation with them, or with a few changed."""
         return replace(self._planner.settings, owner=self._writer.owner)
 
     @property
@@ -302,8 +309,11 @@ class Conversation:
 
     @_locked
     def user(self, content: Content) -> int:
-        """Log a user message, and return the number of its entry. `content`: a text, or a list of content parts in the
-        form of the dialect. Raises InvalidMessage, with nothing stored, also if the message is empty."""
+        """Log a user message, and return the number of its entry.
+
+        `content`: a text, or a list of content parts in the form of the dialect. Raises InvalidMessage, with nothing
+        stored, if the content is empty or the dialect cannot read it.
+        """
         return self._append_facts([user_message(self.dialect, content)])[0]
 
     @_locked
@@ -378,18 +388,21 @@ class Conversation:
 
     @_locked
     def clip_new(self) -> list[int]:
-        """Clip now what is new and long, and not with the next request: the edits that the policy makes on arrival.
+        """Clip what is new and long now. Without this call the next request clips it.
 
         New is what no request has carried yet: results of tools, and also the texts and arguments of the model and what
-        the user says. For a loop that keeps messages of its own, and wants clipped results there: call it after
-        `tool_result`, and read `view`. Returns the numbers of the edits; none if the policy clips nothing.
+        the user says. The policy decides what is clipped: these are the edits that it makes on arrival. Returns the
+        numbers of the edits; none if the policy clips nothing.
+
+        It is for a loop that keeps messages of its own and wants clipped results there: call it after `tool_result`,
+        and read `view`.
         """
         return self._planner.clip_new()
 
     @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
-        """Log any fact, and return the number of its entry. `meta`: stored with it. A reply is placed where the open
-        request was sent. Raises InvalidMessage for anything but a `Fact`.
+        """Log any fact, and return the number of its entry. `meta`: stored with it; None: only the conversation's
+        `tags`. A reply is placed where the open request was sent. Raises InvalidMessage for anything but a `Fact`.
 
         A tool result without an open call is shown as a late result if a synthetic result has closed its call.
         Otherwise it is stored but never shown, and `logging` gets a warning.
@@ -400,16 +413,19 @@ class Conversation:
     def extend(self, messages: Sequence[object]) -> list[int]:
         """Log messages that happened elsewhere, all or none, and return the numbers of their entries.
 
-        A message is a dict of the dialect, a `Fact`, a client library's message object, or a message of LangChain,
-        pydantic-ai or the OpenAI Agents SDK. A list with one `Fact` must have nothing else. Raises InvalidMessage, with
-        nothing stored. A tool result without an open call is treated as in `append`.
+        A message is a dict of the dialect, a client library's message object, or a message of LangChain, pydantic-ai or
+        the OpenAI Agents SDK. Or all of them are `Fact`s; facts and messages cannot be mixed. Raises InvalidMessage,
+        with nothing stored, if one cannot be read. A tool result without an open call is treated as in `append`.
         """
         return self._append_facts(facts_of(messages, self.dialect))
 
     @_locked
     def readback(self, name: str, arguments: object) -> str:
-        """Return the answer to a call of one of `transom.readback.TOOLS`: a text that is short enough for the window.
-        An error is returned as its text."""
+        """Answer a call of one of the tools that read the log back (`transom.readback.TOOLS`).
+
+        `name`: of the tool. `arguments`: what the model wrote, as a JSON text or a dict. The answer is a text that is
+        short enough for the window. A wrong call raises nothing: the answer says what is wrong.
+        """
         limit, redact = answer_limit(self.budget), self._planner.settings.redact
         return answer_call(self.log, name, arguments, limit, search=self.search, redact=redact)
 
@@ -496,8 +512,8 @@ class Conversation:
     def plan_request(
         self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None
     ) -> Window:
-        """Plan and log the next request without rendering it: the window for `transom.render` in any dialect. Raises as
-        `request` does."""
+        """Plan and log the next request, and return its window instead of the arguments of an SDK's call:
+        `transom.render` makes the request of it, in any dialect. Otherwise as `request`, which says what is raised."""
         return run_steps(self._plan_request_steps(tools=tools, state=state))
 
     def _plan_request_steps(
@@ -555,9 +571,9 @@ class Conversation:
     def explain(self, at: int | None = None) -> Explanations:
         """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last).
 
-        A list with one explanation for each fact. Its `costs` are those that decided the compaction of that call, or of
-        the newest one, which `transom explain` prints too. `no_summary` says why no summary would be asked for now; it
-        is empty with `at`. Raises InvalidSetting if there is no such call.
+        The result is a list with one explanation for each fact. Its `costs` are those that decided the compaction of
+        that call, or of the newest one, which `transom explain` prints too. `no_summary` says why no summary would be
+        asked for now; it is empty with `at`. Raises InvalidSetting if there is no such call.
         """
         found = explain(self.view if at is None else self.view_at_call(at))
         costs = costs_of_call(self.log, at)
@@ -587,17 +603,19 @@ class Conversation:
         """Keep an entry's unit in every window that has room, from now on. Returns the number of the pin, for `undo`.
 
         If you have pinned that unit already, nothing is stored, and the number is that of the older pin. Raises
-        InvalidEdit.
+        InvalidEdit if the log has no such entry, or if the entry is in no unit, as an edit or a `Sent` is.
         """
         return edits.pin(self._writer, entry, why)
 
     @_locked
     def undo(self, edit: int | None = None, why: str = "") -> list[int]:
-        """Take back a fold, trim, pin or summary, and return the numbers of the entries that this appends. Raises
-        InvalidEdit.
+        """Take back a fold, trim, pin or summary, and return the numbers of the entries that this appends.
 
-        Without a number it takes back the last edit in force, and everything else that the same plan decided: so it
-        takes back the whole last compaction. What that plan had taken back is placed again; those entries count too.
+        `edit`: the number of its entry; only this one is taken back. None: the newest edit in force, and everything
+        else that the same plan decided, so the whole last compaction. What that plan had taken back is placed again;
+        those entries are in the result too. It is empty if another writer has taken the compaction back meanwhile.
+
+        Raises InvalidEdit if the entry `edit` is nothing that is in force; without a number, if no edit is in force.
         """
         return edits.undo(self._writer, edit, why)
 
@@ -608,12 +626,13 @@ class Conversation:
 
     @_locked
     def preview_edit(self, edit: Edit) -> View:
-        """The view as an edit would make it; nothing is appended. Raises InvalidEdit."""
+        """The view that an edit would make; nothing is appended. Raises InvalidEdit if the edit does not apply."""
         return edits.preview(self.view, edit, self._planner.settings.clock())
 
     @_locked
     def last_edit(self) -> int:
-        """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none."""
+        """The number of the newest fold, trim or pin that is live: that applies and was not undone. Raises InvalidEdit
+        if there is none."""
         return edits.live_edit(self.view, "last_edit")
 
     def compact(self, *, focus: str = "", notes: str | Sequence[str] = ()) -> Compacted:
@@ -772,7 +791,8 @@ class Conversation:
         it; it also ends if nothing was requested for 30 seconds. The lease of a block is renewed as long as the process
         lives. Others may still append facts, such as a user's message.
 
-        `wait`: seconds to wait for somebody else who has the lease. Raises ConversationBusy then, InvalidSetting.
+        `wait`: seconds to wait while somebody else has the lease. Raises ConversationBusy if they still have it then;
+        InvalidSetting for a wrong `wait`, and if the conversation is closed.
         """
         with ExitStack() as stack:
             for pause in until_free(partial(self._guard.hold_lease, stack), check.seconds("wait", wait)):
@@ -832,11 +852,6 @@ class Conversation:
         self.close()
 
     # ---- private
-
-    @_locked
-    def _use_system(self, instructions: Sequence[Instruction]) -> None:
-        """Take another system prompt for the next request."""
-        self._planner.use_system(instructions)
 
     def _change(self, **settings: object) -> None:
         self._planner.settings = replace(self._planner.settings, **settings)

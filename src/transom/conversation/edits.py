@@ -18,7 +18,8 @@ LISTED_EDITS = 5
 
 
 def append_edit(writer: LogWriter, edit: Edit) -> int:
-    """Append an edit; returns its number. Raises InvalidEdit, with nothing stored, if it does not apply."""
+    """Append an edit; returns the number of its entry. Raises InvalidEdit, with nothing stored, if it is none or does
+    not apply."""
     wanted = check.edit(edit)
     (entry,) = writer.append_new(lambda view, at: (_entry(view, wanted, at),))
     return entry.seq
@@ -31,8 +32,8 @@ def preview(view: View, edit: Edit, at: float) -> View:
 
 
 def pin(writer: LogWriter, entry: int, why: str) -> int:
-    """Pin the unit of an entry; returns the number of the pin. A unit that a caller has pinned already is not pinned
-    again: then it is the number of the older pin. Raises InvalidEdit."""
+    """Pin the unit of an entry; returns the number of the pin. If a caller has pinned that unit already, nothing is
+    appended, and the number is that of the older pin. Raises InvalidEdit."""
     wanted = check.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
     if pin_by_hand(writer.view, entry) is not None:
         writer.catch_up()  # somebody else may have taken it back

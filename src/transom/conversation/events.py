@@ -69,7 +69,7 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
 
     @classmethod
     def of(cls, before: View, after: View, entries: Sequence[Entry]) -> Compacted:
-        """The event of a compaction or an edit that appended these entries."""
+        """The event of a compaction or an edit that appended these entries. `before`, `after`: the views."""
         edits = [entry for entry in entries if isinstance(entry.body, (Fold, Trim))]
         named = {one.body.summary for one in edits if isinstance(one.body, Fold)}
         shown = next(((seq, summary) for seq, summary in after.newest_summaries() if seq in named), None)

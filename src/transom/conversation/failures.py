@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.lock_and_lease import Lease
-from transom.conversation.model_calls.model_call import Partial, model_of_reply
+from transom.conversation.model_calls.model_call import PartialReply, model_of_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry, checked_retry
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request
@@ -42,7 +42,7 @@ _logger = logging.getLogger(__name__)
 class RetryDecision(Struct, frozen=True, kw_only=True):
     """What to do after a failed request: ask again, or give up.
 
-    - `retry`: true: wait `wait` seconds, and send what `conv.request()` gives then. False: give up.
+    - `retry`: if true, wait `wait` seconds, and send what `conv.request()` gives then. If false, give up.
     - `why`: the reason in one line, for people.
     - `kind`: why the request failed, as in `ProviderError.kind`; "interrupted" if it was stopped; "reasoning_refused"
       if the provider refused the reasoning in it.
@@ -62,9 +62,9 @@ class RetryDecision(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
 
 
-def error_of(error: object, body: object, headers: Mapping[str, str] | None) -> ProviderError:
-    """A failure as a ProviderError: an exception, an HTTP status with its body, or a response with both. Raises
-    InvalidSetting for anything else."""
+def reported_error(error: object, body: object, headers: Mapping[str, str] | None) -> ProviderError:
+    """Make a ProviderError of what a caller reports as a failure: an exception, an HTTP status with its body, or a
+    response that has both. Raises InvalidSetting for anything else, and for a status that is no failure."""
     if isinstance(error, ErrorReply):  # of `observe`
         return error_reply(error.details)
     if isinstance(error, InvalidMessage):
@@ -148,7 +148,7 @@ class OwnLoop:
     ) -> RetryDecision:
         """Log the failure of the request in flight, trim what the provider refused, and decide what follows. See
         `Conversation.failed` for the arguments."""
-        raised = error_of(error, body, headers)
+        raised = reported_error(error, body, headers)
         planner, writer = self._planner, self._planner.writer
         if (last := self._last) is not None and last.length == len(writer.log) and last.mark in _marks(error):
             return last.decision
@@ -167,7 +167,7 @@ class OwnLoop:
         interrupted = isinstance(error, BaseException) and not isinstance(error, Exception)
         kind = "interrupted" if interrupted else next_try.kind
         if sent is not None:
-            failure = Partial(text=text).failure(
+            failure = PartialReply(text=text).failure(
                 kind,
                 answers=sent.seq,
                 model=name,
@@ -181,15 +181,15 @@ class OwnLoop:
         planner.use_limits_of(name, was_refused=kind == "overflow")
         if gives_up:
             self._lease.release()
-        decided = decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
+        decided = _decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
         # A copy of the error: one that the caller raises holds its frames, and with them this conversation.
         self._last = _LastDecision(len(writer.log), _marked(error), replace(decided, error=copy(decided.error)))
         return decided
 
 
 class _LastDecision(NamedTuple):
-    """The newest decision: the length of the log after it, and the mark of the error. A loop may report
-    one error in two handlers; that is one attempt."""
+    """The newest decision, with the length of the log after it and the mark of the error. A loop may report one error
+    in two handlers: that counts as one attempt."""
 
     length: int
     mark: object
@@ -209,7 +209,7 @@ def _marked(error: object) -> object:
 
 
 def _marks(error: object) -> list[object]:
-    """The marks of an error and of those that it was raised from, the newest of each."""
+    """The newest mark of an error, and of each error that it was raised from; None for one that has no mark."""
     found, seen = list[object](), list[object]()
     while error is not None and not any(error is one for one in seen):
         seen.append(error)
@@ -218,7 +218,7 @@ def _marks(error: object) -> list[object]:
     return found
 
 
-def decision(next_try: NextTry, error: ProviderError, entry: int, kind: str, max_tokens: int | None) -> RetryDecision:
+def _decision(next_try: NextTry, error: ProviderError, entry: int, kind: str, max_tokens: int | None) -> RetryDecision:
     """What `Conversation.failed` returns. `error`, `kind`, `entry`: of the failure that was logged. `max_tokens`: the
     longest answer to ask for now."""
     smaller = bool(next_try.limit or next_try.left_out) or next_try.kind == REASONING_REFUSED

@@ -31,26 +31,32 @@ def fit(
 ) -> list[Any]:
     """The messages the model should see next: valid for its API and within `budget`.
 
-    The input stays as it is, and the same input gives the same output; only a `summarizer`, if one is given, is called.
-    The dicts of the result are new. A message is a dict, or a client library's
-    message object (what has `model_dump`). Each assistant message marks an earlier call. The window of each such call
-    is rebuilt in order: if the list grows by a reply and all that follows up to the next call, the new result begins
-    with the old one, except where a compaction lies between.
+    `messages`: dicts, or a client library's message objects (what has `model_dump`). They stay as they are, and the
+    dicts of the result are new. The same input gives the same output. No model is called, unless a `summarizer` is
+    given.
+
+    Each assistant message marks an earlier call, and the window of each such call is rebuilt in order. So the result
+    for a longer list begins with the result for the shorter one, if what was added is a reply and all that follows up
+    to the next call, and if no compaction lies between.
 
     A list of a framework's message objects (LangChain, pydantic-ai and others) gives such a list, in which each message
     that is not changed is the same object; `dialect` has no meaning then.
 
-    A message without content (None, "" or no parts) and without calls is left out: no API takes it. A tool
-    result is left out, with a warning that counts them, if the list has no call for it, or another result of its call
-    before it. A list with nothing else raises InvalidMessage. An empty list gives an empty list.
+    A message without content (None, "" or no parts) and without calls is left out: no API takes it. A tool result is
+    left out if the list has no call for it, or another result of its call before it; a warning counts these. A list in
+    which nothing else is raises InvalidMessage. An empty list gives an empty list. A marker in the place of what was
+    left out names a message by its position in the list: "message 12".
 
-    `settings`, and the keywords that change them: see ConversationOptions; the budget is 128,000 tokens, with a
-    warning, if not given. `dialect` names the API whose messages come in and go out; `system`: what goes beside them in
-    its request (Anthropic's `system`, Gemini's `systemInstruction`, the `instructions` of Responses), and only counts;
-    with OpenAI Chat, which has no such place, it is the first message of the result.
-    `tools`: the schemas that go with the request, which count; None, like [], means none. A marker in the place of what
-    was left out names a message by its position in the list: "message 12". Raises BudgetImpossible with the bill,
-    InvalidMessage, InvalidSetting."""
+    - `settings`, and the keywords that change them: see ConversationOptions. If no budget is given, it is 128,000
+      tokens, with a warning.
+    - `dialect`: the API whose messages come in and go out.
+    - `system`: what goes beside the messages in its request (Anthropic's `system`, Gemini's `systemInstruction`, the
+      `instructions` of Responses); it only counts. OpenAI Chat has no such place: there it is the first message of the
+      result.
+    - `tools`: the schemas that go with the request; they count. None, like [], means none.
+
+    Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.
+    """
     found, lost = _fitted(messages, tools, settings, changes)
     if messages and not found:
         why = "none has content or calls" if not lost else "only results that answer no call have content"
@@ -73,7 +79,7 @@ def fit_or_empty(
     settings: Settings | None = None,
     **changes: Unpack[ConversationOptions],
 ) -> list[Any]:
-    """As `fit`, but a list in which nothing has content or calls gives an empty list, and nothing is warned of."""
+    """As `fit`, but a list in which nothing has content or calls gives an empty list, and there are no warnings."""
     return _fitted(messages, tools, settings, changes)[0]
 
 

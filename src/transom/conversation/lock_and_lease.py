@@ -30,7 +30,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.2
 class Lease:
     """Takes the lease of a conversation for one object that has opened it, renews it and gives it back.
 
-    In a store without leases all methods do nothing.
+    `clock`: gives the time in seconds. In a store without leases all methods do nothing. Any thread may use it.
     """
 
     def __init__(self, log: StoredLog, clock: Clock) -> None:
@@ -104,14 +104,15 @@ class Lease:
                 self._log.release_lease(self._holder)
 
     def release_later(self) -> None:
-        """Give the lease back soon, in another thread: may be called by the garbage collector, at any place."""
+        """Give the lease back soon, in another thread. The garbage collector may call this in the middle of
+        anything."""
         if self.is_taken:
             _heartbeat.dropped.put(self)
 
 
 def until_free(take: Callable[[], object], wait: float) -> Generator[float]:
-    """Call `take` again and again, until it does not raise ConversationBusy. Yields the seconds to pause before each
-    further call. When the pauses add up to `wait` seconds, the next ConversationBusy is raised."""
+    """Call `take` until it does not raise ConversationBusy. Before each further call, yields the seconds for which the
+    caller must pause. When the pauses add up to `wait` seconds, the next ConversationBusy passes."""
     left = pauses(wait)
     while True:
         try:

@@ -35,8 +35,8 @@ class OutputType:
         self.schema = _schema_of(self.kind, self.name)
 
     def read(self, text: str) -> Any:
-        """The answer as a value of the type; text around one JSON object is passed over. Raises InvalidMessage with
-        what is wrong, for the model."""
+        """Read an answer as a value of the type. Text around the JSON object is ignored. Raises InvalidMessage, whose
+        text tells the model what is wrong."""
         try:
             found = _object_in(text, f'whose field "response" has the {self.name}' if self._is_wrapped else "")
             if hasattr(self.kind, "model_validate"):

@@ -16,7 +16,10 @@ from transom.wire.dialect import Placed
 
 
 class ReplayStep(Struct, frozen=True, kw_only=True):
-    """A call of a recorded conversation, its reply at position `at`: the window it saw, or the refusal."""
+    """A call of a recorded conversation: the window that the planner gives it, or the refusal if nothing fits.
+
+    `at`: the position of its reply among the recorded messages. One of `window` and `refused` is None.
+    """
 
     at: int
     window: Window | None = None
@@ -30,12 +33,12 @@ def replay(
     tools: Sequence[Raw | Tool] | None = None,
     injected: Collection[int] = (),
 ) -> Iterator[ReplayStep]:
-    """Append the facts to the conversation, and yield a step for each call (an assistant message with a message before
-    it), in order. Nothing is appended before the steps are asked for.
+    """Append the facts to the conversation, and yield a step for each call, in order. A call is an assistant message
+    with a message before it. Nothing is appended before the steps are asked for.
 
-    There is no step for a call whose window would hold no message: what stands before it is all empty, or stray
-    results. `tools`: those of every call. `injected`: the positions of messages in the user's role that a program
-    wrote: see `Meta.injected`.
+    `facts`: each with its position. `tools`: the schemas that go with every call; None: none. `injected`: the positions
+    of messages in the user's role that a program wrote (see `Meta.injected`). There is no step for a call whose window
+    would hold no message, because everything before the call is empty or a result without a call.
 
     Raises InvalidSetting if the log has entries already. If another process may replay into the same store, hold the
     conversation's lease meanwhile.

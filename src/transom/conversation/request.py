@@ -31,8 +31,8 @@ class Request(dict[str, Any]):
 
     @classmethod
     def of(cls, window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None) -> Request:
-        """The request that sends a window. `cache`: with Anthropic's cache marks. `indexes`: keeps what is rendered for
-        the next request."""
+        """Make the request that sends a window, in a dialect. `cache`: with Anthropic's cache marks. `indexes`: keeps
+        what is rendered, so that the next request is rendered faster."""
         body = to_builtins(shared_body(window.view, dialect, cache=cache, indexes=indexes))
         return cls(dialect.arguments(body), window)
 
@@ -78,7 +78,8 @@ def render(
 def shared_body(
     view: View, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
 ) -> dict[str, Any]:
-    """As `render`, without a copy. Most of it belongs to `indexes`: encode it, and change nothing in it."""
+    """The body of a request, as `render` gives it, but not copied: parts of it are kept in `indexes` for the next
+    request. So encode it, and change nothing in it."""
     body = rendering.shared_body(view, dialect, indexes)
     if not cache or not dialect.name.startswith("anthropic"):
         return body

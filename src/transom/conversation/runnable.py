@@ -35,7 +35,7 @@ from transom.wire.dialect import Dialect
 
 
 class RunnableConversation(Protocol):
-    """A conversation on which a run logs and plans. See `Conversation` for each member."""
+    """What a run needs of a conversation. `Conversation` says what each member does."""
 
     @property
     def log(self) -> StoredLog: ...
@@ -59,15 +59,15 @@ class RunnableConversation(Protocol):
     def tags(self) -> Meta: ...
 
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
-        """Log a fact; the number of its entry."""
+        """Log a fact. Returns the number of its entry."""
         ...
 
     def edit(self, edit: Edit) -> int:
-        """Log an edit; the number of its entry."""
+        """Log an edit. Returns the number of its entry."""
         ...
 
     def extend(self, messages: Sequence[object]) -> list[int]:
-        """Log messages, all or none; the numbers of their entries."""
+        """Log messages, all or none. Returns the numbers of their entries."""
         ...
 
     def readback(self, name: str, arguments: object) -> str:

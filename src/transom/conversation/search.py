@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from msgspec import MsgspecError, convert
 from msgspec.structs import replace
@@ -13,11 +13,11 @@ from transom.search.base import require_roles, require_types
 from transom.stores import Store, StoredLog
 
 SearchScope = Literal["conversation", "user", "store"]
-SCOPES = ("conversation", "user", "store")
 
 
 class ConversationSearch:
-    """Searches for one conversation. `store`: the one that it was opened from; None if it was made of a log."""
+    """Searches on behalf of one conversation. `log`, `user_id`: its log, and whose it is. `store`: the store that it
+    was opened from; None if it was made of a log: then it can only search itself."""
 
     def __init__(self, log: StoredLog, store: Store | None, user_id: str) -> None:
         self._log, self._user_id = log, user_id
@@ -26,13 +26,18 @@ class ConversationSearch:
     def search(
         self, query: object, scope: object, limit: int, given: dict[str, object], embedder: object
     ) -> list[SearchHit]:
-        """The best entries for a query. What was appended until now is indexed first. `given`: fields of SearchFilters.
-        Raises as `SearchIndex.update` and `search`; InvalidSetting also for scope "user" without a user."""
+        """The best entries for a query, at most `limit`, the best one first. What was appended until now is indexed
+        first.
+
+        `scope`: as `SearchScope`. `given`: the fields of `SearchFilters` by name. `embedder`: an `Embedder`, or None.
+        They may come from anywhere: each is checked. Raises InvalidSetting for a wrong one, and for scope "user"
+        without a user; StoreUnavailable.
+        """
         if not isinstance(query, str):
             raise InvalidSetting(f"query: must be a text, not {quote(query)}")
         query, filters, embedder = str.__str__(query), _filters(given), _embedder(embedder)
-        if scope not in SCOPES:
-            raise InvalidSetting(f"scope: must be one of {', '.join(SCOPES)}, not {quote(scope)}")
+        if scope not in (scopes := get_args(SearchScope)):
+            raise InvalidSetting(f"scope: must be one of {', '.join(scopes)}, not {quote(scope)}")
         names = None
         if scope == "conversation":
             names = (self._log.name,)

@@ -30,10 +30,11 @@ from transom.wire.openai import OPENAI_CHAT
 
 
 class SharedLimit(NamedTuple):
-    """The lowest limit that the refusals of one model have taught, in the provider's tokens.
+    """The lowest limit that the refusals of one model have taught.
 
-    `ratio`: how many of the provider's tokens one of ours was, the highest of the refused requests. A conversation that
-    the model has refused itself obeys the limit too, but takes its own ratio.
+    `tokens`: the limit, in the provider's tokens. `ratio`: how many of the provider's tokens one of ours was; of
+    several refused requests, the highest. A conversation whose own request the model has refused obeys the limit too,
+    but counts with its own ratio.
     """
 
     tokens: int

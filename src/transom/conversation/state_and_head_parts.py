@@ -61,7 +61,8 @@ def checked_head_parts(given: object) -> dict[str, HeadPart]:
 
 
 def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> None:
-    """Raise InvalidSetting if one of the functions reads the memory of another user."""
+    """Raise InvalidSetting if one of the functions reads the memory of another user than `user_id` (empty: of any
+    user). `what`: the setting, with which the error begins."""
     for key, value in given.items():
         whose = getattr(value, "user_id", "")
         if whose and whose != user_id:
@@ -70,12 +71,14 @@ def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> Non
 
 
 def current_texts(given: Mapping[str, State]) -> dict[str, str]:
-    """Return the texts that are true now, by key: functions are called, empty texts left out. Raises InvalidSetting."""
+    """Return the texts of the state now, by key: functions are called, empty texts left out. Raises InvalidSetting for
+    a function that returns neither a text nor None."""
     return dict(_texts_now("state", given))
 
 
 def part_messages(parts: Mapping[str, HeadPart], view: View, dialect: Dialect) -> tuple[Instruction, ...]:
-    """The parts as they are now. Raises InvalidSetting for a function that returns no text."""
+    """The head parts as they are now, each as one system message: functions are called with the view, empty texts left
+    out. Raises InvalidSetting for a function that returns neither a text nor None."""
     now = _texts_now("head_parts", parts, view)
     return tuple(each for name, text in now for each in dialect.parse_system(texts.head_part(name, text)))
 

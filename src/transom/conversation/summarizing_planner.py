@@ -37,15 +37,15 @@ NOT_WANTED = (
     'policy "summary"'
 )
 FOCUS_UNUSED = "the focus was not used: no model makes summaries here; give the conversation a summarizer"
-SAME = "the new summary would say the same as the one before, which stays"
-NEWER = "a newer summary was made meanwhile, which stays"
-RUNS = "compact: a run of this conversation is at work"
+SAME_SUMMARY = "the new summary would say the same as the one before, which stays"
+NEWER_SUMMARY = "a newer summary was made meanwhile, which stays"
+RUN_AT_WORK = "compact: a run of this conversation is at work"
 RUN_BEGAN = "compact: a run of this conversation began while the summary was made; compact again when it is done"
 NOT_SHOWN = "the summary was made, but the window does not show it: no fold has room for it"
 NOT_FOLDED = "the summary was made, but the window does not show it: nothing was folded that it could stand in"
-NO_NOTES = "the notes were not kept: the provider's own compaction takes none"
-ABANDONED = "nobody waited for the summary any longer"
-STAYS = "the summary before stays, without this focus and these notes"
+NOTES_NOT_KEPT = "the notes were not kept: the provider's own compaction takes none"
+NOBODY_WAITED = "nobody waited for the summary any longer"
+OLD_SUMMARY_STAYS = "the summary before stays, without this focus and these notes"
 
 
 class SummarizingPlanner:
@@ -61,15 +61,16 @@ class SummarizingPlanner:
         """Ends the look behind each append whether the summary in the background is done."""
 
     def compact(self, asked: SummaryOptions, *, within_run: bool = False) -> SummarySteps[Compacted]:
-        """Compact now, with a summary if the policy shows summaries.
+        """The steps of `Conversation.compact`: compact now, with a summary if the policy shows summaries.
 
-        `within_run`: the run itself compacts, between two of its requests. Otherwise a run is refused, also one that
-        began while this waited: its reply must follow its request, without edits between them.
+        `asked`: has the focus and the notes. `within_run`: the run itself compacts, between two of its requests.
+        Otherwise a run is refused, also one that began while this waited: its reply must follow its request, without
+        edits between them.
         """
         with self._guard.lock:
             self._guard.must_be_open()
             if not within_run:
-                self._guard.must_not_run(RUNS)
+                self._guard.must_not_run(RUN_AT_WORK)
                 self._guard.lease.check()
             self.take_finished()
             policy = self._planner.settings.policy
@@ -102,11 +103,13 @@ class SummarizingPlanner:
             if asked.focus and not self._summaries.has_summarizer:
                 failure = FOCUS_UNUSED
             if summary is not None and not self._is_news(summary, may_replace=may_replace, known=known):
-                why = NEWER if self._has_newer(summary, known) else STAYS if failure else SAME
+                why = (
+                    NEWER_SUMMARY if self._has_newer(summary, known) else OLD_SUMMARY_STAYS if failure else SAME_SUMMARY
+                )
                 self._log_unused(outcome, why)
                 summary, failure = None, "; ".join(filter(None, (failure, why)))
             elif summary is None and failure and newest is not None and (asked.focus or asked.notes):
-                failure = f"{failure}; {STAYS}"
+                failure = f"{failure}; {OLD_SUMMARY_STAYS}"
             elif summary is not None and (left := _left_out(wanted.job.want.notes, summary)):
                 failure = "; ".join(filter(None, (failure, left)))
             done = self._planner.compact(summary)
@@ -117,8 +120,8 @@ class SummarizingPlanner:
     def request(
         self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, finish: Callable[[Window], R]
     ) -> SummarySteps[R]:
-        """Plan and log the next request, after a summary if the policy waits for one. `finish` is called with its
-        window while the lock is held."""
+        """The steps of `Conversation.request`: plan and log the next request, after a summary if the policy waits for
+        one. Returns what `finish` makes of its window; that is called while the lock is held."""
         with self._guard.lock:
             self._guard.must_be_open()
             self._guard.lease.take()
@@ -190,7 +193,7 @@ class SummarizingPlanner:
         if summary is not None and self._is_news(summary):
             self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
         elif summary is not None:
-            self._log_unused(outcome, NEWER)
+            self._log_unused(outcome, NEWER_SUMMARY)
 
     def _look_for_finished(self, *_: object) -> None:
         """Called after each append: take in the summary in the background, if it is done."""
@@ -200,7 +203,7 @@ class SummarizingPlanner:
         """Give up a summary in the background, and log the usage of its requests."""
         self._stop_watching()
         if (job := self._summaries.abandon()) is not None:
-            self._log_unused(job.so_far(), ABANDONED)
+            self._log_unused(job.so_far(), NOBODY_WAITED)
 
     def _awaited(self, wanted: AwaitSummary) -> SummarySteps[SummaryOutcome]:
         """Wait for a summary. If the wait is given up, the usage of its requests is logged."""
@@ -208,7 +211,7 @@ class SummarizingPlanner:
             return (yield wanted)
         except BaseException:
             with self._guard.lock:
-                self._log_unused(wanted.job.so_far(), ABANDONED)
+                self._log_unused(wanted.job.so_far(), NOBODY_WAITED)
             raise
 
     @contextmanager
@@ -289,7 +292,7 @@ class SummarizingPlanner:
 def _left_out(notes: Sequence[str], summary: Summary) -> str:
     """A sentence that says how many notes are not in a summary; empty if they all are."""
     if summary.compaction is not None:
-        return NO_NOTES if notes else ""
+        return NOTES_NOT_KEPT if notes else ""
     lost = sum(note not in summary.text for note in notes)
     return f"{lost:,} of {len(notes):,} notes are not in the summary: it has no room for them" if lost else ""
 

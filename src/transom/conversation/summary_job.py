@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from transom.conversation.model_calls.model_call import CallModel, read_reply, reported_usage
-from transom.conversation.worker_pool import SHARED, Pool
+from transom.conversation.worker_pool import SHARED_POOL, Pool
 from transom.core.message import Raw, Text, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.summary_limits import SummaryLimits
@@ -32,14 +32,16 @@ DEADLINE = 60.0
 
 
 class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
-    """Who makes a conversation's summaries, and when not.
+    """Who makes a conversation's summaries, and when none is made.
 
-    `summarizer`: an object with `steps` (docs/summaries.md); None: `LlmSummarizer()` with a provider, with the prompts
-    "plain" if its context window has fewer than 8,000 tokens. Without a provider only notes are kept. `provider`: the
-    model that answers it, a name or a provider; "run": the model of the run. `deadline`: seconds that a request waits
-    for a summary, where it waits; and the timeout of each request to the summary's model, in the background too.
-    `limits`: when none is asked for. `prices`: of the model. `context`: the tokens of its context window, if they are
-    not known otherwise. `pool`: the threads for the background.
+    - `provider`: the model that is asked, a name or a provider; "run": the model of the run. None: no model is asked.
+    - `summarizer`: an object with `steps`, which decides what the model is asked (docs/summaries.md). None:
+      `LlmSummarizer()` if there is a provider, with the prompts "plain" if the model's context window has fewer than
+      8,000 tokens. With neither, only notes are kept.
+    - `deadline`: the most seconds that a request or `compact` waits for a summary. It is also the timeout of each
+      request to the model of the summaries, in the background too.
+    - `limits`: when no summary is asked for. `prices`: what that model's tokens cost. `context`: the tokens of its
+      context window, if they are not known otherwise. `pool`: the threads that make summaries.
 
     Raises InvalidSetting for a `summarizer` without `steps`, a provider that cannot be made, and a wrong number.
     """
@@ -50,7 +52,7 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
     limits: SummaryLimits = SummaryLimits()
     prices: TokenPrices | None = None
     context: int | None = None
-    pool: Pool = SHARED
+    pool: Pool = SHARED_POOL
 
     def __post_init__(self) -> None:
         deadline = cast("object", self.deadline)
@@ -87,7 +89,7 @@ _SUMMARIZERS = '"run", a model as provider:model, a provider, a Summarizer or Su
 
 def summary_settings(given: object) -> SummarySettings | None:
     """Make settings of what `Conversation.open` takes as `summarizer`; None stays None. Raises InvalidSetting for
-    anything else, and as SummarySettings."""
+    anything else, and for what SummarySettings refuse."""
     if given is None or isinstance(given, SummarySettings):
         return given
     if callable(getattr(given, "steps", None)):
@@ -125,9 +127,12 @@ class SummaryOutcome(Struct, frozen=True, kw_only=True):
 
 
 class SummaryJob:
-    """The making of one summary. `want`: what it must cover. `summarizer`: who makes it; None: code, which only keeps
-    notes. `provider`, `model`: who answers the summarizer's requests; None for a summarizer that asks no model.
-    `timeout`: of each request. `counter`: counts the tokens of the summary."""
+    """The making of one summary.
+
+    `want`: the turns that it must cover. `summarizer`: who makes it; None: code, which only keeps notes. `counter`:
+    counts the tokens of the summary. `provider`, `model`: who answers the summarizer's requests; None for a summarizer
+    that asks no model. `timeout`: seconds for each request. `prices`: of the model, to know the cost.
+    """
 
     def __init__(
         self,
@@ -147,7 +152,7 @@ class SummaryJob:
 
     @property
     def model_name(self) -> str:
-        """Whose summary it is, for the log."""
+        """The model that makes the summary, as the log names it; empty if none does."""
         return "" if self.provider is None else model_name(self.provider)
 
     def steps(self) -> Generator[CallModel, object, SummaryOutcome]:
@@ -161,7 +166,8 @@ class SummaryJob:
         return self._checked(made)
 
     def failed(self, error: str) -> SummaryOutcome:
-        """The outcome with this error. In place of the summary it has one of the new notes, if there are any."""
+        """The outcome with this error. If the want has new notes, the outcome also has a summary that keeps them, if
+        there is room."""
         return SummaryOutcome(
             summary=self._of_notes(),
             error=shorten(without_keys(error), ERROR_CHARACTERS),
@@ -249,7 +255,7 @@ class SummaryJob:
 
 
 def run_job(job: SummaryJob) -> SummaryOutcome:
-    """Make a summary in this thread."""
+    """Make a summary in this thread, and return the outcome. Never raises."""
     steps = job.steps()
     step = _advance(steps, None)
     while not isinstance(step, SummaryOutcome):
@@ -258,7 +264,8 @@ def run_job(job: SummaryJob) -> SummaryOutcome:
 
 
 async def run_job_async(job: SummaryJob) -> SummaryOutcome:
-    """Make a summary on an event loop: the summarizer's own work in a worker thread, which may be given up."""
+    """Make a summary on an event loop, and return the outcome. The summarizer's own work is done in a worker thread,
+    which is given up if the task is cancelled."""
     from anyio import to_thread  # noqa: PLC0415 - only where there is an event loop
 
     steps = job.steps()
@@ -328,10 +335,10 @@ _TICK = 0.1
 
 
 def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: None) -> SummaryOutcome:
-    """Make a summary in a thread of the pool, and wait for it until its deadline. After that the outcome is an error.
+    """Make a summary in a thread of the pool, and wait for the outcome. After the deadline the outcome has an error.
 
-    One that code makes is made in this thread. `check` is called every tenth of a second; if it raises,
-    the work is given up.
+    A summary that code makes without a summarizer is made in this thread. `check` is called every tenth of a second; if
+    it raises, the work is given up, and the error passes.
     """
     job = want.job
     if job.summarizer is None:

@@ -18,7 +18,7 @@ from transom.providers.models import context_size
 from transom.strategies.summary.when_to_summarise import LEAST_SUMMARY
 from transom.summaries.base import Model
 
-GIVEN_UP = 600.0
+GIVE_UP_AFTER = 600.0
 """Seconds after which a summary that is made in the background counts as failed."""
 
 UNKNOWN_CONTEXT = 32_000
@@ -32,9 +32,10 @@ _NO_SUMMARIZER = SummarySettings()
 
 
 class SummaryScheduler:
-    """Decides whether a plan may ask for a summary and who makes it, and has the one that is made in the background.
+    """Decides whether a plan may ask for a summary, and who makes it. It also holds the summary that is made in the
+    background; there is at most one.
 
-    There is at most one in the background. `settings`: None if the caller gave no summarizer.
+    `settings`: None if the caller gave no summarizer. `clock`: gives the time in seconds.
     """
 
     def __init__(self, settings: SummarySettings | None, counter: TokenCounter, clock: Callable[[], float]) -> None:
@@ -54,8 +55,11 @@ class SummaryScheduler:
         self._live = provider
 
     def asked(self, view: View, policy: Policy, usable: int) -> SummaryOptions | None:
-        """How the next plan may ask for a summary. None: it may not, because one is being made, or the limits say so,
-        or there are no settings and the policy makes no summaries in the background."""
+        """How the next plan may ask for a summary; None if it may not. It may not while one is being made, if the
+        limits forbid it, or if there are no settings and the policy makes no summaries in the background.
+
+        `usable`: the tokens of a window within the budget.
+        """
         if self.settings is None and policy.soft_trigger is None:
             return None
         if self._pending is not None or self.limits.reason(view, usable):
@@ -78,12 +82,12 @@ class SummaryScheduler:
         return getattr(self._settings.summarizer, "least_tokens", LEAST_SUMMARY)
 
     def shows_summaries(self, policy: Policy) -> bool:
-        """Whether a compaction may have a summary here, if a strategy of the policy wants one."""
+        """Whether a compaction under this policy may have a summary, if one of its strategies asks for one."""
         return self.settings is not None or policy.soft_trigger is not None
 
     def job(self, want: Summarise, policy: Policy) -> SummaryJob:
-        """The job for a want. A model is asked with the prompts of the policy, if it has its own; one with a
-        small window with the plain ones."""
+        """Make the job that settles a want. Without a summarizer of the caller's, a model is asked with the prompts of
+        the policy; a model with a small context window with the plain prompts."""
         settings, provider = self._settings, self._provider()
         from transom.summaries.native_summarizer import NativeSummarizer  # noqa: PLC0415 - only where there are summaries
 
@@ -107,8 +111,8 @@ class SummaryScheduler:
         )
 
     def may_fork(self, want: Summarise) -> bool:
-        """Whether a fork of the live request may be sent: to the model that has its prefix in the cache, or to the
-        provider that is to compact it."""
+        """Whether a summary may be asked for with the live request and one more message. That helps only if the model
+        of the summaries is the live one, which has the prefix in its cache, or if the provider itself compacts."""
         if want.by_provider:
             return True
         provider = self._provider()
@@ -133,13 +137,14 @@ class SummaryScheduler:
         if ticket.done.is_set():
             self._pending = None
             return ticket.result or job.failed("its work broke off")
-        if (waited := self._clock() - since) < GIVEN_UP:
+        if (waited := self._clock() - since) < GIVE_UP_AFTER:
             return None
         self.abandon()
         return job.failed(f"no answer after {waited:,.0f} seconds")
 
     def abandon(self) -> SummaryJob | None:
-        """Give up the summary in the background. Returns its job; None if there was none."""
+        """Give up the summary in the background. Returns its job, which knows the usage until now; None if there was
+        none."""
         if self._pending is None:
             return None
         ticket, job, _ = self._pending

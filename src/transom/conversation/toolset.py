@@ -40,7 +40,8 @@ class Toolset(ABC):
 
 
 def opened_tools(tools: Sequence[object], stack: ExitStack) -> list[object]:
-    """The tools of a run. Each toolset is opened, stays open until the stack ends, and its tools stand in its place.
+    """The tools of a run: `tools`, with the tools of each toolset in its place. Each toolset is opened, and stays open
+    until the stack ends.
 
     A tool of a toolset gets the name of its toolset as a prefix if another tool of the run has the same name, or one
     that the run answers itself.
@@ -62,7 +63,8 @@ def opened_tools(tools: Sequence[object], stack: ExitStack) -> list[object]:
 
 
 def free_name(wanted: str, used: set[str]) -> str:
-    """The name, cut to what providers take, with a number behind it if it is used already. Adds it to `used`."""
+    """A name that is not in `used`: the wanted one, cut to 64 characters, with a number behind it if it is used
+    already. The name is added to `used`."""
     name, number = wanted[:MAX_NAME], 1
     while name in used:
         number += 1

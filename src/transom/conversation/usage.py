@@ -17,8 +17,8 @@ WARNING_SHARE = 0.6
 
 
 class WindowUsage(Struct, frozen=True, kw_only=True):
-    """How full the window is before the next plan: `used` tokens, calibrated, and `percent` of the budget, which may be
-    above 100.
+    """How full the window is before the next plan: `used` tokens, calibrated by what providers have reported, and
+    `percent` of the budget, which may be above 100.
 
     `status` is about the fullest limit, messages, bytes and images included, and the policy's own limits where they are
     lower. "compacting": the next request compacts. "warning": the fullest limit is at least 60% full. "normal":
@@ -48,7 +48,7 @@ def conversation_usage(total: TotalUsage, window: WindowUsage) -> ConversationUs
 
 
 def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:
-    """How full the window of a view is before the next plan."""
+    """How full the window of a view is before the next plan, within these limits and this policy's own."""
     used = view.tokens
     if compacts_next(view, limits, policy):
         status = "compacting"

@@ -114,5 +114,5 @@ class InPlace:
         """Nothing is at work."""
 
 
-SHARED = WorkerPool()
+SHARED_POOL = WorkerPool()
 """The pool of all conversations that were given none."""

@@ -11,7 +11,7 @@ from anyio.lowlevel import RunVar
 
 R = TypeVar("R")
 
-AT_ONCE = 2
+THREADS_AT_ONCE = 2
 """Threads at work at the same time, for each event loop.
 
 A plan is CPU work under Python's interpreter lock, so more threads make nothing faster. But the loop itself waits for
@@ -22,14 +22,16 @@ _limiter: RunVar[CapacityLimiter] = RunVar("transom_threads")
 
 
 async def in_thread(call: Callable[[], R]) -> R:
-    """Call it in a worker thread. It is never abandoned: what it logs is logged before a cancellation is noticed.
+    """Call a function in a worker thread, and return its result or raise its error.
 
-    That holds for a cancelled scope of anyio or trio, and for the `Task.cancel` of asyncio, which knows no shield.
+    The call is never abandoned: if the task is cancelled meanwhile, the cancellation waits until the function has
+    returned, so that everything it logs is logged. That holds for a cancelled scope of anyio or trio, and for the
+    `Task.cancel` of asyncio, which knows no shield.
     """
     try:
         limiter = _limiter.get()
     except LookupError:
-        limiter = CapacityLimiter(AT_ONCE)
+        limiter = CapacityLimiter(THREADS_AT_ONCE)
         _limiter.set(limiter)
     with CancelScope(shield=True):
         work = to_thread.run_sync(call, limiter=limiter)
@@ -46,7 +48,8 @@ def _is_asyncio() -> bool:
 
 
 async def _to_its_end(work: asyncio.Task[R]) -> R:
-    """Wait until the work is done. A cancellation that came meanwhile is raised at the next wait of this task."""
+    """Wait until the work is done, and return its result. A cancellation that came meanwhile is raised later, at the
+    next wait of this task."""
     stopped: asyncio.CancelledError | None = None
     while not work.done():
         try:

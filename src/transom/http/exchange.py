@@ -3,7 +3,7 @@
 `Exchange.steps` is a generator that uses no network and never waits: its only I/O is that of the store. It yields what
 it waits for: `Send` (a request body, of which a `ServerAnswer` comes back), `NextChunk` (bytes of a streamed answer,
 None at its end) and `AwaitSummary`. It returns a `ClientReply`. So the same code runs below a sync client, below an
-async one, and in the proxy (`drive.py`).
+async one, and in the proxy (`send.py`).
 
 What holds at each yield: what the client had said is in the log, and each request that was sent has a `Sent`.
 """
@@ -226,7 +226,7 @@ class Exchange:
         self._opened, conv = opened, opened.conv
         conv.budget = gateway.budget_of(body)
         if tuple(body.system) != conv.head.messages:
-            conv._use_system(body.system)  # pyright: ignore[reportPrivateUsage] - of this request
+            conv.system = body.system
         if new:
             opened.length = 1 + conv._append_facts(new)[-1]  # pyright: ignore[reportPrivateUsage] - parsed already
         gateway.matcher.add((self._digest, KnownPrefix(opened.name, opened.length)))

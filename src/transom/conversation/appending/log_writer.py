@@ -76,9 +76,9 @@ class LogWriter:
     ) -> list[int]:
         """Append the facts, all in one go and with the tags, and return their seqs.
 
-        Warns of a result that no window will show, because its call is not open and was not given up. An importer
-        (`meta.source`) reports these itself. With `known_calls_only`, a result of a call that the log never had raises
-        InvalidMessage; one more result of an answered call is stored, and the warning is all.
+        A result whose call is not open, and was not given up, is stored, but no window will show it: `logging` gets a
+        warning. There is no warning with `meta.source`: an importer reports such results itself. `known_calls_only`:
+        raise InvalidMessage, with nothing stored, for a result of a call that the log never had.
         """
         meta = tagged(meta, self.tags)
         strays: list[ToolResult] = []
@@ -112,10 +112,12 @@ class LogWriter:
         entries_for: Callable[[View, float], Sequence[Entry]],
         check: Callable[[View, View, Sequence[Entry]], None] | None = None,
     ) -> Sequence[Entry]:
-        """Append what `entries_for` makes of the newest view, in one go. If another writer comes
-        first, `entries_for` is called again with the newer view.
+        """Append what `entries_for` makes of the newest view and the time, in one go, and return these entries. If
+        another writer comes first, `entries_for` is called again with the newer view.
 
-        `check` gets the view before, the view after and the entries, and may raise; then nothing is stored.
+        `check` gets the view before, the view after and the entries. If it raises InvalidMessage, what other writers
+        have appended is read, and if there is something, `entries_for` is called again; otherwise the error passes. If
+        `check` raises, nothing is stored.
         """
         while True:
             before = self.view
@@ -162,7 +164,8 @@ class LogWriter:
         return owner_of(self.log) if len(self.log) else self.wanted_owner or Owner()
 
     def catch_up(self) -> None:
-        """Take in what other writers have appended, and tell the subscribers."""
+        """Read what other writers have appended, bring the view up to date, and tell the subscribers. Raises
+        InvalidSetting if the log has begun meanwhile as somebody else's."""
         if self.log.refresh() > self.view.length:
             before = self.view
             if not before.length:
@@ -210,7 +213,7 @@ def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
 
 
 def _at_its_request(facts: Sequence[Fact], view: View) -> Iterator[Fact]:
-    """The facts; the first reply among them that does not name its request answers the one in flight."""
+    """The facts. The first reply that does not name its request is made the answer to the request in flight."""
     is_answered = False
     for fact in facts:
         if isinstance(fact, Assistant) and fact.answers is None and not is_answered and view.in_flight is not None:

@@ -20,16 +20,20 @@ class McpResult(NamedTuple):
 
 
 def read_mcp(value: object) -> McpResult | None:
-    """The result of an MCP tool; None if the value is something else. Nothing of `mcp` is imported.
+    """Read the result of an MCP tool; None if the value is something else.
 
     The blocks become content parts of the chat API, which a conversation in another dialect translates. Texts, and
     resources with text, become texts. Images, sound and PDF files become what they are, or a placeholder where an API
     has no such part.
 
-    A result is an object (of `mcp`, `fastmcp` and others) or a dict with a list `content`; or a list of blocks, or a
-    block alone. A dict without `isError`, a list and a block must have a block of a kind that only MCP has; and such a
-    dict no other fields than a result has. `structuredContent` is added as JSON, unless a text of the result says the
-    same already. A pair of a list of blocks and structured content is what a server's own `call_tool` returns.
+    These are results:
+
+    - an object (of `mcp`, `fastmcp` and others) or a dict with a list `content` and the field `isError`;
+    - such a dict without `isError`, if it has only fields of a result and a block of a kind that only MCP has;
+    - a list of blocks, or one block, of which one is of such a kind;
+    - a pair of a list of blocks and structured content, which a server's own `call_tool` returns.
+
+    `structuredContent` is added as JSON, unless a text of the result says the same already.
     """
     if isinstance(value, tuple) and (pair := _pair(cast("tuple[object, ...]", value))) is not None:
         value = pair

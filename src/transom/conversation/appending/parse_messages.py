@@ -25,10 +25,11 @@ from transom.wire.translate import translate_fact
 def split_head(
     messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
 ) -> tuple[list[Instruction], list[Placed]]:
-    """The leading instructions, and every later fact with the position of its message. A dialect that has no system
-    messages among the others gives no instructions: all messages are facts. Raises InvalidMessage.
+    """Read messages: the leading instructions, and every later fact with the position of its message.
 
-    A message is a dict, or a client library's object that can dump itself as one.
+    A message is a dict, or a client library's object that can dump itself as one. In a dialect whose system prompt is
+    not among the messages there are no leading instructions: all messages are facts. `where`: names the list in errors.
+    Raises InvalidMessage.
     """
     facts = parse_any(messages, dialect, where)
     head: list[Instruction] = []
@@ -58,8 +59,8 @@ def tool_answer(dialect: Dialect, call_id: str, content: object, *, failed: bool
 
 
 def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw) -> Fact:
-    """A tool result. An object goes to a dialect that takes objects; for the others it is its JSON text. Parts in the
-    form of another API are translated."""
+    """Make a tool result of its content. A dict stays an object in a dialect that takes objects (Gemini's); in the
+    others it becomes its JSON text. Parts in the form of another API are translated. Raises InvalidMessage."""
     if isinstance(content, dict):
         with suppress(InvalidMessage):
             return dialect.parse_tool_result(call_id, content)
@@ -80,7 +81,8 @@ def user_message(dialect: Dialect, value: object) -> Fact:
 
 
 def _content(where: str, value: object) -> str | list[Any] | Raw:
-    """Return content for a dialect to parse: a text, an object, or a list of parts, copied. Raises InvalidMessage."""
+    """Check content that a dialect will parse, and return it: a text, an object, or a copy of a list of parts. Raises
+    InvalidMessage for another type, and for a whole message in place of a part."""
     if isinstance(value, str):
         return str.__str__(value)  # of an enum, or another kind of str, the text alone
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""A request that a driver sends once (`CallModel`), and what it gave: the turn of the model, or the failure, with what
-had arrived of the reply.
+"""One request to a model, which a driver sends once (`CallModel`), and what it gave: the turn of the model, or the
+failure with what had arrived of the reply (`PartialReply`).
 
-Retries are in `agent_loop.py` and `retry.py` (when, and after how long).
+Whether a failed request is sent again is decided in `retry.py`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from transom.wire.stream import Accumulator
 
 
 class CallModel(Struct, frozen=True, kw_only=True, eq=False):
-    """Send a request. With an `accumulator` the reply is streamed into it.
+    """Work for a driver: send a request to a provider. With an `accumulator` the reply is streamed into it.
 
-    `compacts`: the request asks for the provider's own compaction. `on_late`: called with a whole reply that came when
-    nobody waited for it any more, in another thread.
+    `request`, `max_tokens`, `timeout`: the arguments of `Provider.complete`. `compacts`: the request asks for the
+    provider's own compaction (`Compacts.compact`). `on_late`: called in another thread with a whole reply that comes
+    when nobody waits for it any more.
     """
 
     provider: Provider
@@ -39,8 +40,9 @@ class CallModel(Struct, frozen=True, kw_only=True, eq=False):
     on_late: Callable[[object], object] | None = None
 
 
-class Partial(Struct, frozen=True, kw_only=True):
-    """What had arrived of a reply that is not usable as a whole."""
+class PartialReply(Struct, frozen=True, kw_only=True):
+    """What had arrived of a reply that cannot be used as a whole: its text, its reasoning, and the usage that the
+    provider has reported."""
 
     text: str = ""
     reasoning: str = ""
@@ -48,7 +50,11 @@ class Partial(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, want: CallModel, outcome: object) -> Self:
-        """What a request gave, whole or not. Never raises: a reply that cannot be read gives the texts in it."""
+        """Read what a request gave, as far as that is possible. Never raises: of a reply that no dialect can read, the
+        texts in it are taken.
+
+        `outcome`: what a driver sends back for a `CallModel`: a reply, None for a stream, or the error.
+        """
         usage = reported_usage(want, outcome)
         try:
             turn = _turn_of(want, outcome)
@@ -62,8 +68,11 @@ class Partial(Struct, frozen=True, kw_only=True):
     def failure(
         self, kind: str, *, answers: int, model: str, final: bool, error: str = "", limit: int = 0, used: int = 0
     ) -> Failure:
-        """The failure to log for the request with the seq `answers`. If no other attempt follows (`final`), the model
-        reads the text that had arrived in later windows."""
+        """The failure to log for the request with the seq `answers`.
+
+        `final`: no other attempt follows; then the model reads the text that had arrived in later windows. The other
+        arguments are fields of `Failure`.
+        """
         return Failure(
             failure=kind,
             text=self.text,
@@ -99,7 +108,8 @@ def _texts_in(reply: object) -> Iterator[str]:
 
 
 def reported_usage(want: CallModel, outcome: object) -> Usage | None:
-    """The tokens that the provider has reported for a request, whatever became of the reply; None if it has not."""
+    """The tokens that the provider has reported for a request, whatever became of the reply; None if it has reported
+    none."""
     if want.accumulator is not None:
         return want.accumulator.usage
     if outcome is None or isinstance(outcome, BaseException):
@@ -116,9 +126,11 @@ def _turn_of(want: CallModel, outcome: object) -> Assistant:
 
 
 def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]:
-    """The turn that a request gave, and why the model stopped. Raises ProviderError if that is no usable reply.
+    """The turn that a request gave, and why the model stopped. `outcome`: as for `PartialReply.of`.
 
-    A turn with calls stopped for "tool_calls", also where the API says only that it is done (Responses, Gemini).
+    Raises ProviderError for an error, and for a reply that cannot be used: it is empty, cannot be read, ends within a
+    call, or a filter has stopped it. A turn with calls stopped for "tool_calls", also where the API says only that it
+    is done (Responses, Gemini).
     """
     if isinstance(outcome, ProviderError):
         raise outcome

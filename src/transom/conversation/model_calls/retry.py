@@ -42,12 +42,12 @@ ERROR_CHARACTERS = 2_000
 
 
 class Retry(Struct, frozen=True, kw_only=True):
-    """When and how often a request is repeated after a temporary error, at the same provider. `attempts` counts the
-    first one.
+    """How often a request is sent again to the same provider after a temporary error, and after how long.
 
-    The wait before the second attempt is `wait` seconds; it doubles up to `longest`. If the provider names a wait
-    (`Retry-After`), that replaces it, also if it is shorter. Above `longest`, the next provider is tried; without one,
-    the run ends with the error. A request that was too long has three attempts of its own. Raises InvalidSetting.
+    `attempts`: how often it is sent in all; 1: never again. `wait`: seconds before the second attempt; the wait doubles
+    with each further one, up to `longest` seconds. If the provider names a wait (`Retry-After`), that one holds, also
+    if it is shorter; if it is longer than `longest`, the next provider is asked, and without one the run ends with the
+    error. A request that was too long has three attempts of its own. Raises InvalidSetting for a wrong number.
     """
 
     attempts: int = 3
@@ -73,7 +73,7 @@ DEFAULT_RETRY = Retry()
 
 
 def checked_retry(given: object) -> Retry:
-    """Return the settings. Raises InvalidSetting for anything else."""
+    """Return a `Retry`. Raises InvalidSetting for anything else."""
     if not isinstance(given, Retry):
         raise InvalidSetting(f"retry: must be a Retry, not {quote(given)}")
     return given

@@ -154,7 +154,7 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         return {key: text for key, text in state.items() if text}
 
 
-def checked(mode: object, profile: object, directive: object) -> tuple[Mode, Directive | None]:
+def checked_mode(mode: object, profile: object, directive: object) -> tuple[Mode, Directive | None]:
     """Check the arguments of `set_mode`, and return the mode and the directive. Raises InvalidSetting for one of a
     wrong type, an unknown mode, and for run mode without a directive, or another mode with one."""
     if profile is not None and not isinstance(profile, Profile):
@@ -173,7 +173,7 @@ def checked(mode: object, profile: object, directive: object) -> tuple[Mode, Dir
 
 
 def mode_notes(view: View) -> dict[str, str]:
-    """What the notes of modes say now, by key; not those of a caller's own state under the same key."""
+    """What the notes of modes say now, by key. Notes of a caller's own state under the same keys are left out."""
     found: dict[str, str] = {}
     for key in (RULES, TOOL_POLICY, PERSONA, BANNER, DIRECTIVE, STEP, STEP_CONTEXT):
         seq, text = view.notes.get(key, (0, ""))

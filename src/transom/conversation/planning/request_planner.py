@@ -22,7 +22,7 @@ from transom.conversation.planning.modes import (
     Profile,
     breaks_half,
     change_of,
-    checked,
+    checked_mode,
     mode_notes,
     system_text,
 )
@@ -169,9 +169,10 @@ class RequestPlanner:
     def set_mode(
         self, mode: str, profile: Profile | None, directive: Directive | None, *, new_head: bool
     ) -> ModeChange:
-        """Change the mode. Raises as `modes.checked`; BudgetImpossible, with the mode as it was."""
+        """Change the mode; returns what that costs with the next request. Raises InvalidSetting for wrong arguments;
+        BudgetImpossible, with the mode as it was, if that request would not fit."""
         wanted: Mode
-        wanted, directive = checked(mode, profile, directive)
+        wanted, directive = checked_mode(mode, profile, directive)
         before, tags = self.mode, self.writer.tags
         profile = profile or (Profile() if before is None else before.profile)
         self.mode = ModeSettings(
@@ -239,8 +240,8 @@ class RequestPlanner:
             raise InvalidMessage("request", f"another writer's reply, entry {said}, has answered meanwhile")
 
     def last_request(self) -> tuple[Raw, int] | None:
-        """The request that was sent last and its tokens; None if this process has sent none, or none in the present
-        dialect."""
+        """The request that was sent last, as arguments of the SDK, and its tokens. None if this process has sent none,
+        or none in the present dialect."""
         if self._sent_window is None:
             return None
         window = self._sent_window[1]
@@ -263,10 +264,12 @@ class RequestPlanner:
         for seq, summary in compactions(self.view):
             if summary.made_by != self._model:
                 why = f"made by {summary.made_by}; now {self._model} goes on"
-                self.writer.append_new(lambda view, at, seq=seq, why=why: _left(view, at, seq, why))
+                self.writer.append_new(
+                    lambda view, at, seq=seq, why=why: _without_compaction_entries(view, at, seq, why)
+                )
 
     def window(self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, view: View | None) -> Window:
-        """The window that `request` would send now, or on another view of the log."""
+        """The window that `request` would send now, or on another `view` of the log. Nothing is appended."""
         options = self._options_for(tools, state)
         if view is not None:
             return self._plan(view, options).window
@@ -278,7 +281,7 @@ class RequestPlanner:
 
     def compaction_want(self, asked: SummaryOptions) -> Summarise | None:
         """The summary that a compaction now would ask for first; None if it would ask for none."""
-        wants = compaction(self._asked(self.view, self.options, summary_options=asked))[1]
+        wants = compaction(self._plan_request(self.view, self.options, summary_options=asked))[1]
         return wants[0] if wants else None
 
     def compact(self, summary: Summary | None = None) -> Compacted:
@@ -287,7 +290,7 @@ class RequestPlanner:
         before = self.view
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:
-            entries = compaction(replace(self._asked(view, self.options, summary=summary), at=at))[0]
+            entries = compaction(replace(self._plan_request(view, self.options, summary=summary), at=at))[0]
             if summary is not None and len(entries) == 1:  # there are no edits: the summary belongs to no plan
                 return (view.entry(summary, at),)
             return entries
@@ -299,12 +302,12 @@ class RequestPlanner:
         """Append the edits that the policy makes on arrival. Returns the numbers of their entries."""
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:
-            return edits_on_arrival(replace(self._asked(view, self.options), at=at))
+            return edits_on_arrival(replace(self._plan_request(view, self.options), at=at))
 
         return [entry.seq for entry in self.writer.append_new(entries_for)]
 
     def usage(self, view: View) -> WindowUsage:
-        """How full the window of a view is."""
+        """How full the window of a view is, within the limits of the next request."""
         return window_usage(view, self.limits(), self.settings.policy)
 
     # ---- private
@@ -383,9 +386,9 @@ class RequestPlanner:
     def _plan(
         self, view: View, options: WindowOptions, asked: SummaryOptions | None = None, summary: Summary | None = None
     ) -> Plan:
-        return plan(self._asked(view, options, summary_options=asked, summary=summary))
+        return plan(self._plan_request(view, options, summary_options=asked, summary=summary))
 
-    def _asked(
+    def _plan_request(
         self,
         view: View,
         options: WindowOptions,
@@ -465,7 +468,7 @@ class RequestPlanner:
         return system + part_messages(self.settings.head_parts, self.view, self.settings.dialect)
 
 
-def _left(view: View, at: float, seq: int, why: str) -> tuple[Entry, ...]:
+def _without_compaction_entries(view: View, at: float, seq: int, why: str) -> tuple[Entry, ...]:
     """The entries of the edits that take the provider's compaction in summary `seq` out of the window; not appended."""
     draft = Draft(view, at)
     for edit in list(without_compaction(view, seq, why)):

@@ -1,9 +1,9 @@
 """The agent loop, written once. It uses no network and never waits: its only I/O is that of the store, inside a step.
 
-`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and work (`work.py`), which a driver
-does (`driver.py`, `async_driver.py`). Everything else is an ordinary call: the conversation plans, logs and renders
-inside a step. So the same code runs under a sync and an async driver, and a driver may run each step in a worker
-thread.
+`AgentLoop.steps` is a generator. It yields events, which somebody may look at, and work (`awaited_work.py`), which a
+driver does (`sync_driver.py`, `async_driver.py`). Everything else is an ordinary call: the conversation plans, logs and
+renders inside a step. So the same code runs under a sync and an async driver, and a driver may run each step in a
+worker thread.
 
 What holds at every yield: the log is valid, and whatever an event has named is in it. A driver that must stop throws
 the reason into the generator at the yield; the generator then closes the request or the calls that are open, each with
@@ -35,7 +35,7 @@ from transom.conversation.events import (
 )
 from transom.conversation.failures import leave_out_refused
 from transom.conversation.function_tool import names_of
-from transom.conversation.model_calls.model_call import Partial, read_reply
+from transom.conversation.model_calls.model_call import PartialReply, read_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry
 from transom.conversation.request import Request
 from transom.conversation.runnable import RunnableConversation, RunSettings
@@ -195,7 +195,7 @@ class AgentLoop:
                 yield self._requested(request, in_flight.seq)
                 outcome = yield work
             except BaseException:
-                partial = Partial.of(work, None)
+                partial = PartialReply.of(work, None)
                 failure = partial.failure(
                     "interrupted", answers=in_flight.seq, model=model_name(self._provider), final=True
                 )
@@ -204,7 +204,7 @@ class AgentLoop:
             try:
                 turn, stop = read_reply(work, outcome)
             except ProviderError as raised:
-                partial = Partial.of(work, outcome)
+                partial = PartialReply.of(work, outcome)
                 next_try = attempts.after(raised, request)
                 if next_try.error is not None and self._schema_was_refused(raised):
                     next_try = NextTry(kind=next_try.kind, text=next_try.text)
@@ -294,7 +294,7 @@ class AgentLoop:
             entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
         )
 
-    def _log_failure(self, partial: Partial, next_try: NextTry, answers: int) -> RequestFailed:
+    def _log_failure(self, partial: PartialReply, next_try: NextTry, answers: int) -> RequestFailed:
         failure = partial.failure(
             next_try.kind,
             answers=answers,

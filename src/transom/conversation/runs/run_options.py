@@ -182,10 +182,10 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         given_tools = _listed("tools", options.get("tools"))  # toolsets are opened when the run begins
         schemas, functions = tools_by_name(each for each in given_tools if not isinstance(each, Toolset))
     retry = checked_retry(options.get("retry", DEFAULT_RETRY))
-    for name, (fits, kind) in _KINDS.items():
+    for name, (fits, kind) in _OPTION_TYPES.items():
         if (value := options.get(name)) is not None and not fits(value):
             raise InvalidSetting(f"{name}: must be {kind}, not {quote(value)}")
-    limits = {name: check.positive(name, options.get(name), most) for name, most in _MOST.items()}
+    limits = {name: check.positive(name, options.get(name), most) for name, most in _LARGEST_LIMITS.items()}
     if "max_steps" not in options:
         limits["max_steps"] = MAX_STEPS
     return RunSettings(
@@ -208,7 +208,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
 
 
 _WINDOW, _SYSTEM = "the run sends the window", "give `system=` to the conversation, or use a mode"
-_FILLED: dict[str, str] = {
+_NOT_FOR_SETTINGS: dict[str, str] = {
     "messages": _WINDOW,
     "input": _WINDOW,
     "contents": _WINDOW,
@@ -225,7 +225,7 @@ _FILLED: dict[str, str] = {
 """Arguments of the SDKs that the settings of a run must not have, because they would replace what the log says was
 sent; and where each belongs."""
 
-_KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_OPTION_TYPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "readback": (lambda given: isinstance(given, bool), "True or False"),
     "reset_tool_choice": (lambda given: isinstance(given, bool), "True or False"),
     "approve": (callable, "a function that takes a call"),
@@ -234,7 +234,7 @@ _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 }
 """What an option must be if it is given, and how an error says it."""
 
-_MOST: dict[str, int | float] = {
+_LARGEST_LIMITS: dict[str, int | float] = {
     "max_tokens": 10**18,
     "max_steps": 10**18,
     "max_total_tokens": 10**18,
@@ -280,8 +280,8 @@ def _sdk_arguments(given: object) -> Mapping[str, Any]:
         raise InvalidSetting(f"settings: must be keyword arguments by name, not {quote(cast('object', given))}")
     settings = cast("Mapping[str, Any]", given)
     for name, value in settings.items():
-        if name in _FILLED:
-            raise InvalidSetting(f"settings: {quote(name)} is not for settings: {_FILLED[name]}")
+        if name in _NOT_FOR_SETTINGS:
+            raise InvalidSetting(f"settings: {quote(name)} is not for settings: {_NOT_FOR_SETTINGS[name]}")
         if _is_deeper(value, DEPTH):
             raise InvalidSetting(f"settings: {quote(name)} is nested more than {DEPTH} levels deep, or contains itself")
     return settings
