@@ -6,9 +6,13 @@ there.
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from framework_runs import LIMIT, PACKAGES, RUNS, Files, set_environment
@@ -64,6 +68,35 @@ def test_without_its_packages_an_adapter_says_how_to_install_them(name: str, mon
     with pytest.raises(ImportError) as caught:
         import_module(module)
     assert str(caught.value).endswith(install_command(name.replace("_", "-")))
+
+
+def test_tools_that_are_made_anew_for_each_request_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("langchain")
+    adapter: Any = import_module("transom.adapters.langchain")
+    messages: Any = import_module("langchain_core.messages")
+    tools: Any = import_module("langchain_core.tools")
+    monkeypatch.setattr(adapter, "MOST_SCHEMAS", 3)
+    middleware = adapter.TransomMiddleware("memory:", budget=32_000)
+
+    def look(place: str) -> str:
+        return place
+
+    def request() -> weakref.ref[Any]:
+        tool = tools.StructuredTool.from_function(look, description="Looks.")
+        given = SimpleNamespace(
+            system_message=None,
+            tools=[tool],
+            runtime=SimpleNamespace(execution_info=None, config={"configurable": {"thread_id": "trip"}}),
+            messages=[messages.HumanMessage("Look.")],
+            model=None,
+            override=lambda **_: None,
+        )
+        middleware.wrap_model_call(given, lambda _: messages.AIMessage("Done."))
+        return weakref.ref(tool)
+
+    made = [request() for _ in range(6)]
+    gc.collect()
+    assert [each() is None for each in made] == [True] * 3 + [False] * 3
 
 
 def text_of(result: ToolResult) -> str:

@@ -103,11 +103,11 @@ class Branch:
         return sum(call == name for call, _ in self._logged[-1].results)
 
     def read(self, messages: Sequence[Any]) -> None:
-        """Compare a list with the log. Nothing is logged.
+        """Compare the framework's list with the log. Nothing is logged.
 
-        Sets `goes_on`: whether the list begins with the whole log, or with the last messages of the log (at least two).
-        Sets `common`: how many messages both have at the beginning. The first `_known` messages of the list are not
-        new; the log has `_shift` messages before them.
+        Sets `goes_on`: whether the list begins with all messages of the log, or with its last ones (at least two). Sets
+        `common`: how many messages both have at the beginning. Of the list, the first `_known` messages are not new; in
+        the log, `_shift` messages stand before them.
         """
         self._catch_up()
         pieces = self._read(messages)
@@ -124,7 +124,8 @@ class Branch:
             self.goes_on, self._known, self._shift = True, overlap, len(self._logged) - overlap
 
     def _read(self, messages: Sequence[Any]) -> list[Piece]:
-        """The facts of a list. The messages that the list before it began with too are not read again."""
+        """The facts of a list, as pieces. Messages with which the list at the call before began too are not read
+        again."""
         old, same = self._messages, 0
         for before, now in zip(old, messages, strict=False):
             if before is not now and not (isinstance(now, dict) and before == now):
@@ -140,8 +141,8 @@ class Branch:
         return self._pieces
 
     def take(self, system: str | None) -> None:
-        """Log what is new in the list that was read last. Call it only if `goes_on` is true. It sets the system prompt
-        of the conversation, and `sources`. `system`: the system prompt that the framework sends apart from the list;
+        """Log what is new in the list that `read` has compared last; only if `goes_on` is true. It also sets the system
+        prompt of the conversation, and `sources`. `system`: the system prompt that the framework sends beside the list;
         None if it sends none."""
         head_length = _head_length(self._pieces)
         head, rest = self._pieces[:head_length], self._pieces[head_length:]

@@ -46,9 +46,9 @@ class TransomPlugin(BasePlugin):
     """Gives each model call of the agents of a runner the window of its conversation. The conversation's name is the
     user's id and the session's: "ada/trip".
 
-    `store`: as for `Conversation.open`. `readback`: the agents get the tools that read back what a window leaves out,
-    unless the budget is too small for them. `options`: the settings of each conversation: `budget`, `policy`,
-    `counter`, `summarizer` and others.
+    `store`: as for `Conversation.open`. `readback`: whether the agents get the tools that read back what a window
+    leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each conversation: `budget`,
+    `policy`, `counter`, `summarizer` and others.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class TransomPlugin(BasePlugin):
         llm_request.contents = call.messages
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
-        """Log the response and its usage, if it has content. Of a stream only the whole that ADK makes of the pieces
-        is logged."""
+        """Log the response and its usage; without content it is logged as a failure. Of a stream only the whole
+        response is logged, which ADK makes of the pieces."""
         if llm_response.partial:
             return
         call = self._calls.pop(_run(callback_context), None)
@@ -84,9 +84,10 @@ class TransomPlugin(BasePlugin):
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
-        """If the request was too long, ask again with a smaller window. Also in a stream the reply comes whole then.
+        """If the request was too long, or a part of it was refused, ask again with a smaller window, and return the
+        response. In a stream too it is one whole response.
 
-        Returns None for all other errors: ADK raises them.
+        Returns None for all other errors, and if no smaller window is possible: ADK raises the error then.
         """
         call = self._calls.get(_run(callback_context))
         while call is not None and await run_sync(call.failed, error):
@@ -104,7 +105,8 @@ class TransomPlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: Raw, tool_context: ToolContext, result: Any
     ) -> Raw | None:
-        """Log the result of a tool. Returns the clipped result; None if nothing was clipped."""
+        """Log the result of a tool. Returns the result that ADK keeps in its place, clipped as the policy says; None if
+        nothing was clipped."""
         response = result if isinstance(result, dict) else {"result": result}
         call = tool_context.function_call_id or ""
         known_id = None if is_own_id(call) else call

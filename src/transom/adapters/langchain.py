@@ -26,6 +26,7 @@ from transom.core.message import Raw
 from transom.core.tool import Tool
 from transom.extras import imports_of
 from transom.stores import Store
+from transom.stores.lru_cache import LruCache
 from transom.texts import READ_BACK
 from transom.wire.fields import as_dict
 from transom.wire.frameworks import FORMATS
@@ -39,14 +40,17 @@ with imports_of("langchain"):
 
 __all__ = ["TransomMiddleware"]
 
+MOST_SCHEMAS = 1_000
+"""How many schemas of tools are kept: a program may make its tools anew for each request."""
+
 
 class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     """Gives each model call of an agent the window of its conversation. The conversation's name is the `thread_id` of
     the run; a run without one has a conversation named by the id of its first message.
 
-    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out,
-    unless the budget is too small for them. `options`: the settings of each conversation: `budget`, `policy`,
-    `counter`, `summarizer` and others.
+    `store`: as for `Conversation.open`. `readback`: whether the agent gets the tools that read back what a window
+    leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each conversation: `budget`,
+    `policy`, `counter`, `summarizer` and others.
     """
 
     def __init__(
@@ -55,7 +59,7 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self.sessions = Sessions(store, FORMATS["langchain"], readback=readback, **options)
         self.tools = [_tool(tool) for tool in self.sessions.readback_tools]
-        self._schemas: dict[int, tuple[Any, Raw]] = {}
+        self._schemas: LruCache[int, tuple[Any, Raw]] = LruCache(MOST_SCHEMAS)  # by the id of the tool, which it keeps
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -99,13 +103,14 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
         return self.sessions.session(str(thread) if thread else f"run {getattr(messages[0], 'id', None) or 0}")
 
     def _schema(self, tool: Any) -> Raw:
-        """The schema of a tool; made once, because it takes a millisecond."""
+        """The schema of a tool. It is kept, because making it takes a millisecond."""
         if isinstance(tool, dict):
             return cast("Raw", tool)
-        known = self._schemas.get(id(tool))
-        if known is None or known[0] is not tool:
-            known = self._schemas[id(tool)] = (tool, convert_to_openai_tool(tool))
-        return known[1]
+        if (known := self._schemas.get(id(tool))) is not None:
+            return known[1]
+        schema = convert_to_openai_tool(tool)
+        self._schemas.put(id(tool), (tool, schema), 1)
+        return schema
 
     def _logged(self, request: ToolCallRequest, result: Any) -> Any:
         """Log a result. Returns it as windows show it: clipped, or the same. A command to the graph is not logged."""

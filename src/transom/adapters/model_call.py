@@ -92,10 +92,11 @@ class ModelCall:
             return answer
 
     def observe(self, reply: Any) -> None:
-        """Log the reply, with its usage if the framework reports it. None: the call has ended without a reply.
+        """Log the reply, with its usage if the framework reports it. The call is over then.
 
-        A call that ends without a reply, or with one that cannot be read, is logged as a failure, so that nobody waits
-        for it. Raises InvalidMessage for a reply that cannot be read.
+        `reply`: in the framework's form; None: the call has ended without one. That, and a reply that cannot be read,
+        is logged as a failure, so that nobody waits for the call. After the call is over, None does nothing. Raises
+        InvalidMessage for a reply that cannot be read.
         """
         if reply is None:
             self._end_with(ProviderError("empty", "the call ended without a reply of the model"))

@@ -58,9 +58,8 @@ class TransomProvider(ModelProvider):
     `RunConfig`. This object itself gives no models.
 
     `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
-    whether the provider of a session has readback tools (`SessionProvider.tools`); it has none if the budget is too
-    small for them. `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and
-    others.
+    whether the provider of a session has readback tools (`SessionProvider.tools`); never if the budget is below 8,000
+    tokens. `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
     """
 
     def __init__(
@@ -104,9 +103,9 @@ class SessionProvider(ModelProvider):
     def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         """Return these tools, for `Agent.tools`, and the readback tools behind them.
 
-        In place of each function there is a copy with one more output guardrail. By it the function's result is logged
-        as soon as it is there, and the SDK gets the text that the policy clips it to. Tools of other kinds are as they
-        were.
+        In place of each function tool there is a copy with one more output guardrail. The guardrail logs the function's
+        result as soon as it is there, and gives the SDK the text that the policy clips it to. Other tools stay as they
+        are.
         """
         logged = ToolOutputGuardrail[Any](self._logged, name="transom")
         functions = [
@@ -118,7 +117,8 @@ class SessionProvider(ModelProvider):
         return [*functions, *self.tools]
 
     def get_model(self, model_name: str | None) -> Model:
-        """The provider's model with this name, wrapped; its default model for None."""
+        """The model with this name, so that it sends windows; for None the default model. It comes from the `provider`
+        of the `TransomProvider`."""
         return self.wrap(self._provider.get_model(model_name), model_name or "")
 
     def wrap(self, model: Model, name: str = "") -> TransomModel:

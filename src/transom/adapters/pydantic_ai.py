@@ -46,9 +46,9 @@ class TransomCapability(AbstractCapability[Any]):
     """Gives each model request of an agent the window of its conversation. The conversation's name is the run's
     `conversation_id`, or without one the run's id.
 
-    `store`: as for `Conversation.open`. `readback`: the agent gets the tools that read back what a window leaves out,
-    unless the budget is too small for them. `options`: the settings of each conversation: `budget`, `policy`,
-    `counter`, `summarizer` and others.
+    `store`: as for `Conversation.open`. `readback`: whether the agent gets the tools that read back what a window
+    leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each conversation: `budget`,
+    `policy`, `counter`, `summarizer` and others.
     """
 
     def __init__(

@@ -57,9 +57,9 @@ model. The log of a closed session is read again when it is needed."""
 class Sessions:
     """The conversations of one adapter, by the session id of the framework.
 
-    `store`, `options`: as for `Conversation.open`, which says what is raised; the dialect is the format's. `readback`:
-    whether the model gets the tools that read back what its window leaves out; never if the budget, without its
-    reserve, is below 8,000 tokens. Any thread may use it.
+    `store`, `options`: as for `Conversation.open`, which says what is raised; the dialect is that of
+    `framework_format`. `readback`: whether the model gets the tools that read back what its window leaves out; never if
+    the budget, without its reserve, is below 8,000 tokens. Any thread may use it.
     """
 
     def __init__(
@@ -81,7 +81,9 @@ class Sessions:
         self._lock = threading.Lock()
 
     def session(self, session_id: str) -> Session:
-        """The session with this id; a new one if none is open. Nothing is read or written before it is used."""
+        """The session with this id: the open one, else a new object. The store is read when the session is first used.
+        If more than `MOST_OPEN_SESSIONS` are open, those that were used longest ago and wait for no model are closed.
+        """
         with self._lock:
             found = self._sessions.pop(session_id, None) or Session(session_id, self)
             self._sessions[session_id] = found
@@ -133,7 +135,8 @@ class Session:
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation that the last call was a part of; before the first call, the newest one of the session."""
+        """The conversation that the last model call was a part of; before the first call, the one whose name is last in
+        the store's order, or a new one."""
         with self._lock:
             return self._opened()[-1].conversation
 
@@ -169,7 +172,8 @@ class Session:
         return None
 
     def readback(self, name: str, arguments: object) -> str:
-        """Answer a call of one of the readback tools. If the call is wrong, the answer says why."""
+        """Answer a call of one of the readback tools, in the conversation of the last call. If the call is wrong, the
+        answer says why."""
         return self.conversation.readback(name, arguments)
 
     def close(self) -> None:

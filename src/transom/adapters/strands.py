@@ -43,8 +43,8 @@ class TransomPlugin(Plugin):
     """Gives each model call of an agent the window of its conversation.
 
     `store`: as for `Conversation.open`. `conversation_id`: the conversation's name, for all agents that have this
-    plugin; empty: each agent's conversation has the name of its session. `readback`: the agent gets the tools that read
-    back what a window leaves out, unless the budget is too small for them. `options`: the settings of each
+    plugin; empty: each agent's conversation has the name of its session. `readback`: whether the agent gets the tools
+    that read back what a window leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each
     conversation: `budget`, `policy`, `counter`, `summarizer` and others.
     """
 

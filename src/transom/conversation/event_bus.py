@@ -72,7 +72,8 @@ class UsageChanged(Struct, frozen=True):
 class EventBus:
     """Who has subscribed to the events of one conversation. With the first subscriber it begins to watch the log.
 
-    It holds no conversation: so one that nobody closes is freed at once, and gives its lease back.
+    It has no reference to the conversation. So a conversation that nobody closes is freed at once, and gives its lease
+    back.
     """
 
     def __init__(self, planner: RequestPlanner) -> None:

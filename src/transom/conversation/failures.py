@@ -119,9 +119,10 @@ def unreadable_reply(reply: object, dialect: Dialect, sent: Entry | None, why: I
 
 
 class OwnLoop:
-    """The attempts at one reply in a loop of the caller's own: what `Conversation.failed` does.
+    """The attempts at one reply in a loop of the caller's own: does what `Conversation.failed` promises.
 
-    It holds no conversation: so one that nobody closes is freed at once, and gives its lease back.
+    It has no reference to the conversation. So a conversation that nobody closes is freed at once, and gives its lease
+    back.
     """
 
     def __init__(self, planner: RequestPlanner, lease: Lease) -> None:

@@ -73,14 +73,10 @@ def fit(
 
 
 def fit_or_empty(
-    messages: Sequence[object],
-    *,
-    tools: Sequence[Raw | Tool] | None = None,
-    settings: Settings | None = None,
-    **changes: Unpack[ConversationOptions],
+    messages: Sequence[object], *, tools: Sequence[Raw | Tool] | None = None, **changes: Unpack[ConversationOptions]
 ) -> list[Any]:
     """As `fit`, but a list in which nothing has content or calls gives an empty list, and there are no warnings."""
-    return _fitted(messages, tools, settings, changes)[0]
+    return _fitted(messages, tools, None, changes)[0]
 
 
 def _fitted(

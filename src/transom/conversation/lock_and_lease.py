@@ -200,8 +200,9 @@ class Guard:
 
     @contextmanager
     def run(self) -> Generator[None]:
-        """A context manager for a run: only one at a time, among all that have opened the conversation. Raises
-        InvalidSetting if the conversation is closed, ConversationBusy if another run is at work."""
+        """A context manager for a run: only one run at a time, in all processes that have opened the conversation. It
+        holds the lease. Raises InvalidSetting if the conversation is closed, ConversationBusy if another run is at
+        work."""
         with self.lock:
             self.must_be_open()
             if self.is_running:

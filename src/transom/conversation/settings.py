@@ -154,8 +154,8 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         """The settings with these changes, of which each is checked. `settings`: the defaults if not given. A change of
         None leaves what `settings` have.
 
-        Raises InvalidSetting; InvalidMessage for a system prompt that the dialect refuses; TypeError for a setting that
-        there is not.
+        Raises InvalidSetting for a wrong value; InvalidMessage for a system prompt that the dialect refuses; TypeError
+        for an unknown setting.
         """
         if settings is not None and not isinstance(cast("object", settings), Settings):
             raise InvalidSetting(f"settings: must be Settings, not {quote(settings)}")

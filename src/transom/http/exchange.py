@@ -117,11 +117,10 @@ def exchange_of(gateway: Gateway, request: ClientRequest) -> Exchange | None:
 
 
 def count_tokens(gateway: Gateway, request: ClientRequest) -> int | None:
-    """Return how many tokens the window has that would be sent in place of these messages: the answer to a request to
-    count.
+    """Answer a request to count tokens: how many the window has that would be sent in place of these messages.
 
-    None if that window has no fold, if the conversation is not known or cannot be read, or if another request has it
-    now: then the provider counts better. The path must be one of `COUNTING`.
+    None if the provider should count instead: that window has no fold, the conversation is not known or cannot be read,
+    or another request has it now. The path must be one of `COUNTING`.
     """
     api = api_of(request.path, COUNTING)
     assert api is not None
@@ -135,8 +134,8 @@ def count_tokens(gateway: Gateway, request: ClientRequest) -> int | None:
 class Exchange:
     """One request, from its arrival to the end of its reply.
 
-    Run `steps` first. If the reply is a stream, give its chunks to `feed`, call `whole` when that says so, and
-    `broke_off` at the end. `drive` and `relayed` do all of it.
+    Run `steps` first. If the reply is a stream, give its chunks to `feed`; call `whole` when `feed` returns True, and
+    `broke_off` at the end. `send.drive` and `send.relayed` do all of it.
     """
 
     def __init__(self, gateway: Gateway, api: Api, request: ClientRequest) -> None:
@@ -171,7 +170,8 @@ class Exchange:
         return ClientReply(answer.content)
 
     def _body(self) -> CallBody | None:
-        """The body; None if the provider keeps the conversation: such a request passes as it came."""
+        """The body of the request. None if the provider keeps the conversation: such a request passes as it came, and
+        the first one is told with a warning. Raises InvalidMessage if the body cannot be read."""
         body = self._request.body(self._gateway, self._api)
         if field := body.kept_by_provider():
             self.figures.passed = field

@@ -68,9 +68,12 @@ _logger = logging.getLogger(__name__)
 class OpenConversation:
     """A conversation of the gateway. At most one request is in it at a time.
 
-    `length`: the entries of its log up to the last fact that the client of the last request has; -1 if that client
-    lacks some. `entries`: how many the log had in all when that request left. While it has no more, a client that has
-    `length` of them misses nothing. `held`: the lease, which is given back when the request is over.
+    - `conversation`: the open conversation; None until the first request has opened it.
+    - `length`: how many entries the log has up to the last fact that the client of the last request knows; -1 if the
+      log has facts that this client does not know.
+    - `entries`: how many the log had in all when that request left. As long as it has no more, a client that knows the
+      first `length` of them knows everything that was said.
+    - `held`: has the lease, which is given back when the request is over.
     """
 
     def __init__(self, name: str) -> None:
@@ -87,7 +90,7 @@ class OpenConversation:
 
 
 class Gateway:
-    """What all requests through one client or proxy share: the store, the settings, the index of what is known.
+    """What all requests through one client or proxy share: the store, the settings, the index of known prefixes.
 
     - `store`, `policy`, `redact`: as for `Conversation.open`.
     - `budget`: likewise; at least 100 tokens beside the reserve. None: the context size of each request's model, or
@@ -336,8 +339,8 @@ class Gateway:
             return self._open.pop(name, None) or OpenConversation(name)
 
     def _take_named(self, requester: Requester) -> OpenConversation | None:
-        """Let a request into the conversation named like its session. None if that conversation has begun, if a request
-        is in it, or if the request names no session or is beside the agent's work."""
+        """Let a request into the conversation named like its session. None if that conversation has entries already, if
+        another request is in it, if the request names no session, or if it is beside the agent's work."""
         name = requester.log_name(requester.session)
         return None if not requester.session or requester.is_beside or len(self.store.open(name)) else self._take(name)
 

@@ -71,8 +71,8 @@ class Matcher:
     ) -> Match:
         """Find the longest beginning of these messages that is known.
 
-        `start`: the digest of their owner (`prefix_hashes.begin`). `by_outline`: whether a beginning counts too of
-        which only the outline is known. Raises InvalidMessage for a message that its dialect does not allow.
+        `start`: the digest of their owner (`prefix_hashes.begin`). `by_outline`: whether a beginning also counts as
+        known if only its outline is. Raises InvalidMessage for a message that its dialect does not allow.
         """
         since = max(0, len(messages) - _LOOKED_UP)
         raw = prefix_hashes.raw_digests(start, messages, since)
@@ -105,7 +105,7 @@ class Matcher:
         return Match(None, new, whole, outline)
 
     def add(self, *places: tuple[Digest | None, KnownPrefix]) -> None:
-        """Remember these places. A digest that is None is left out."""
+        """Remember where these prefixes end, by their digests. A pair whose digest is None is left out."""
         known = [(digest, place) for digest, place in places if digest is not None]
         self._near.add(known)
         self._index.add(known)

@@ -53,10 +53,11 @@ def after(digest: Digest, fact: Fact) -> Digest:
 
 
 def after_calls(outline: Digest, turn: Assistant) -> Digest | None:
-    """A digest of the outline before a turn and of the ids of its calls. None if it has no calls, or one without an id.
+    """A digest made of the outline before a turn and of the ids of its calls. None if the turn has no calls, or one
+    without an id.
 
-    By it a turn is found of which the client has changed the text, or the results before it. The ids alone are not
-    enough: a server may give two turns the same ids.
+    It finds a turn whose text the client has changed, or the results before it. The ids alone are not enough: a server
+    may give two turns the same ids.
     """
     ids = [call.id for call in turn.calls]
     if not ids or not all(ids):

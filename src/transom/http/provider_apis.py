@@ -18,11 +18,14 @@ Fields = dict[str, msgspec.Raw]
 
 
 class Api(NamedTuple):
-    """In which fields the request bodies of one API have what we read and change.
+    """The names of the fields in which the request bodies of one API have what we read and change.
 
-    `messages`: the field of the messages. `system`: the fields of a system prompt that is not among the messages.
-    `answer`: the fields for the most tokens of the answer; the first one is set in a body that has none, and a dot
-    leads into an object. `held`: the fields that name a conversation that the provider keeps.
+    - `dialect`: the dialect that the API speaks.
+    - `messages`: the field of the messages.
+    - `system`: the fields that may have a system prompt beside the messages; empty if it is the first message.
+    - `answer`: the fields that may limit the tokens of the answer. If a body has none of them, the first one is set.
+      "a.b" is field b of the object in field a.
+    - `held`: the fields that name a conversation that the provider keeps.
     """
 
     dialect: str
@@ -84,8 +87,8 @@ def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
 
 
 def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialect:
-    """The dialect of a request. It is the wanted one if that belongs to the API, as "mistral" to chat completions; else
-    the one that this host speaks."""
+    """The dialect of a request to this API: `wanted`, if it is a form of the API, as "mistral" is one of chat
+    completions; else the form that `host` speaks."""
     own = dialect_named(dialect_at(host, api.dialect))
     if wanted is None:
         return own
@@ -95,7 +98,8 @@ def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialec
 
 
 class CallBody:
-    """The body of a request, of which only what is needed is parsed. Raises InvalidMessage if it is no such body.
+    """The body of a request, of which only what is needed is parsed. `content`: its bytes. Raises InvalidMessage if
+    they are no body of this API.
 
     - `messages`: each message as the bytes that came, without the leading ones of the system prompt.
     - `system`: the system prompt as instructions.
@@ -121,7 +125,7 @@ class CallBody:
         self.offers_tools = bool(self.tools) or b'"additional_tools"' in content
 
     def value(self, key: str) -> Any:
-        """The value of a field; None if there is none."""
+        """The value of a field, parsed; None if there is none."""
         raw = self.fields.get(key)
         return None if raw is None else msgspec.json.decode(raw)
 

@@ -35,12 +35,14 @@ class Requester(NamedTuple):
 
 
 def requester_of(tenant: str, headers: Mapping[str, str], body: CallBody, session: str | None) -> Requester:
-    """Who sends a request. `session`: the gateway's own; without one, a header names it, else a field of the body. In a
-    name from a request, characters that a name cannot have become `_`, and it is cut after 100.
+    """Make the requester of a request. `session`: the gateway's own.
+
+    If the gateway has none, the first of `SESSION_HEADERS` that the request has names the session, else one of
+    `SESSION_FIELDS` in the body. In such a name, characters that a name cannot have become `_`, and it is cut after 100
+    characters.
 
     A request is beside the conversation if the gateway has no session of its own, an agent's own header (not
-    `x-transom-session`) names the session, and the request offers no tools. Agents send that header with every
-    request.
+    `x-transom-session`) names the session, and the request offers no tools: agents send that header with every request.
     """
     if session is not None:
         return Requester(tenant, session)

@@ -30,7 +30,8 @@ class Sender:
         self._chunks: Any = None
 
     def send(self, body: bytes | None) -> ServerAnswer:
-        """Send the request with this body (None: with its own), and close the answer before."""
+        """Send the request with this body (None: with its own), and return the answer. The answer to the attempt before
+        is closed first. A stream is not read yet: see `next_chunk`."""
         if self._response is not None:
             self._response.close()
         response = self._response = self._inner.handle_request(forwarded(self._request, body))
@@ -44,11 +45,12 @@ class Sender:
         return ServerAnswer(response.status_code, content)
 
     def next_chunk(self) -> bytes | None:
-        """The next bytes of the newest answer; None at its end."""
+        """The next bytes of the newest answer, which must be a stream; None at its end."""
         return next(self._chunks, None)
 
     def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
-        """The response for the client: the newest answer with the content of the reply, or with the stream relayed."""
+        """The response for the client. If the reply has a status, it is a new response with that status and content.
+        Otherwise it is the newest answer of the server, with the content of the reply, or with its stream relayed."""
         response = self._response
         if reply.content is not None:
             return _whole(self._request, response, reply)
@@ -58,7 +60,7 @@ class Sender:
 
 
 class AsyncSender:
-    """As `Sender`, on an event loop."""
+    """As `Sender`, on an event loop: each method does the same."""
 
     def __init__(self, inner: Any, request: Any) -> None:
         self._inner, self._request, self._response = inner, request, None
@@ -81,8 +83,7 @@ class AsyncSender:
         return await anext(self._chunks, None)
 
     def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
-        """The response for the client. If the reply has a status, a new response with that status and content.
-        Otherwise the newest answer of the server, with the content of the reply, or with its stream relayed."""
+        """As `Sender.response_of`."""
         response = self._response
         if reply.content is not None:
             return _whole(self._request, response, reply)
@@ -137,10 +138,10 @@ async def drive_async(exchange: Exchange, sender: AsyncSender) -> ClientReply:
 
 
 def relayed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], bytes | None]) -> Iterator[bytes]:
-    """Yield the bytes of a streamed reply for the client: `begun`, then what `read` returns until that is None.
+    """Yield the bytes of a streamed reply for the client: `begun`, then what `read` returns, until it returns None.
 
-    The reply is logged before the client has its end. Close the iterator when the client goes away: what came is logged
-    as a failure then.
+    The reply is logged before the client has its last bytes. Close the iterator when the client goes away: then what
+    had come is logged as a failure.
     """
     error: BaseException | None = None
     try:
@@ -178,8 +179,8 @@ async def relayed_async(
 
 
 def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | ClientReply:
-    """One step of the exchange: what it waits for, or after the last one its reply. It is a value, because
-    StopIteration cannot leave a worker thread. If the step raises, the exchange is closed."""
+    """Do one step of the exchange. Returns what it waits for; after the last step its reply, because StopIteration,
+    which has the reply, cannot leave a worker thread. If the step raises, the exchange is closed."""
     try:
         return steps.send(outcome)
     except StopIteration as done:

@@ -15,10 +15,10 @@ from transom.stores import StoredLog
 
 
 def shortened_results(log: StoredLog, length: int, facts: Sequence[Fact]) -> list[Trim] | None:
-    """The trims with which the first `length` entries of a log show results as a client's list has them.
+    """The trims with which the first `length` entries of a log show results as a client's list, `facts`, has them.
 
-    Empty if the client has changed nothing. None if it has changed a result in another way than by a shorter text: no
-    trim can show that. Results whose calls have no ids are not compared.
+    Empty if the client has changed no result. None if it has changed one in another way than to a shorter text: no trim
+    can show that. Results whose calls have no ids are not compared.
     """
     given: dict[str, list[ToolResult]] = {}
     for fact in facts:

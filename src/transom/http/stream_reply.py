@@ -23,11 +23,11 @@ LONGEST_EVENT = 64 << 20
 
 
 class StreamReply:
-    """One streamed reply, read while it passes. What cannot be read is left out.
+    """One streamed reply, read while it passes to the client. What cannot be read is left out.
 
-    `accumulator`: what came so far. `model`: the model's name; empty until an event says it. `has_begun`: a part of the
-    reply has come. `finished`: the provider has sent all of it. `error`: the error that came in place of the reply or
-    of its rest; None if none came.
+    `accumulator`: makes the turn of what came so far. `model`: the model, as "openai:gpt-5"; empty until an event names
+    it. `has_begun`: a part of the reply has come. `finished`: the provider has sent all of it. `error`: the error that
+    came in place of the reply or of its rest; None if none came.
     """
 
     def __init__(self, dialect: Dialect) -> None:

@@ -19,9 +19,9 @@ class Transport:
 
     All other requests pass as they are.
 
-    - `gateway`: the store and the settings; any number of transports may share one.
-    - `inner`: the transport that sends, which is not closed with this one; by default a new one, which is.
-    - `http`: the library of the new one, "httpx2" or "httpx"; by default httpx2 if it is installed.
+    - `gateway`: has the store and the settings; any number of transports may share one.
+    - `inner`: the transport that sends. It stays open when this one is closed. None: a new one, which is closed too.
+    - `http`: the library of the new one, "httpx2" or "httpx". None: httpx2 if it is installed, else httpx.
     - `owns_gateway`: whether the gateway is closed with this transport.
     """
 
@@ -90,7 +90,7 @@ class AsyncTransport(Transport):
         return await self.send(request, exchange)
 
     async def send(self, request: Any, exchange: Exchange) -> Any:
-        """Send a request through this exchange. Returns the response for the client."""
+        """Send a request through its exchange, which `exchange_of` has made. Returns the response for the client."""
         sender = AsyncSender(self._inner, request)
         reply = await drive_async(exchange, sender)
         return sender.response_of(reply, exchange)

@@ -308,15 +308,15 @@ def _is_timeout(error: Exception) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name in which other characters than letters, digits, `_` and `-` are `_`, cut to the longest that providers
-    take. Empty if it has no letter and no digit."""
+    """A name that providers take: characters other than letters, digits, `_` and `-` become `_`, and it is cut to 64.
+    Empty if the name has no letter and no digit."""
     plain = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:MAX_NAME]
     return plain if plain.strip("_-") else ""
 
 
 def _label(server: object) -> str:
-    """How messages name a server: its URL without user and query, its command, or the type of the object. Raises
-    InvalidSetting for what can be no server."""
+    """How errors and warnings name a server: its URL without user and query, its command, or the type of the object.
+    Raises InvalidSetting for what can be no server."""
     if _is_url(server):
         return re.sub(r"//[^/@]*@", "//", str(server).split("?")[0])
     if isinstance(server, (list, tuple)) and server:

@@ -96,7 +96,8 @@ class StoreTools:
         return log
 
     def _answer(self, conversation: str, tool: str, arguments: Mapping[str, object]) -> str:
-        """The answer of one of the readback tools. An argument that is wrong is answered with a line that says why."""
+        """The answer of one of the readback tools. If an argument is wrong, the answer is a line that says why. Raises
+        ToolError if the user has no such conversation."""
         log = self.log(conversation)
         found = ConversationSearch(log, self._store, self._user_id)
 

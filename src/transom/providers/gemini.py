@@ -14,10 +14,10 @@ __all__ = ["Gemini"]
 
 
 class Gemini(SdkProvider):
-    """Google's Gemini API: `Gemini("gemini-2.5-flash")`, or by name "gemini:gemini-2.5-flash" (`provider_named`).
+    """A provider for Google's Gemini API: "gemini:gemini-2.5-flash". The key is in GEMINI_API_KEY, else in
+    GOOGLE_API_KEY. Settings and errors: see `SdkProvider`.
 
-    The key is read from GEMINI_API_KEY, else from GOOGLE_API_KEY. Settings of a run, such as `temperature`, become
-    fields of the call's `config`. Raises InvalidSetting if there is neither a key nor a `base_url`.
+    Settings of a run, such as `temperature`, become fields of the call's `config`.
     """
 
     name = "gemini"

@@ -122,7 +122,8 @@ def listed_prices(model: str) -> TokenPrices:
 
 
 def context_size(model: str) -> int | None:
-    """Return the tokens of the context window of a model, "provider:model"; None as for `token_prices`."""
+    """Return the tokens of the context window of a model, "provider:model", from the price list. None if the list does
+    not know the model or its window, or is not installed."""
     found = _listed(model)
     return None if found is None else found[1].context_window
 

@@ -31,8 +31,8 @@ __all__ = ["Fault", "Reply", "Scripted", "ScriptedCall", "ScriptedStep", "call",
 class Fault(Struct, frozen=True, kw_only=True):
     """What a scripted provider does instead of a reply: it raises ProviderError.
 
-    `kind`, `status`, `body`, `retry_after`: of that error; InvalidSetting for an unknown kind. `after`: in a stream,
-    the number of chunks of `reply` that come before the error, but never its last two; 0: raise at once.
+    `kind`, `status`, `body`, `retry_after`: of that error. `after`: in a stream, how many chunks of `reply` come before
+    the error, but never its last two; 0: none. Raises InvalidSetting for an unknown kind.
     """
 
     kind: ProviderErrorKind = "server"
@@ -70,7 +70,7 @@ class Scripted:
     """A provider that plays steps in order, one for each request; after the last one it repeats `then`.
 
     - `steps`, `then`: texts, replies, faults, or functions that take the request and return one of these.
-    - `dialect`: the dialect of requests and replies.
+    - `dialect`: the dialect of requests and replies. `model`: the name of the model, for logs and events.
     - `context`: the most tokens of a request together with its `max_tokens`; a longer one is refused. None: any length.
     - `count`: counts the tokens of a request; by default a fourth of the characters of its JSON.
     - `chunk`: the characters in a chunk of a stream.
@@ -150,7 +150,7 @@ class Scripted:
     def http_client(self) -> Any:
         """Make an HTTP client whose requests this provider answers: the SDK around it is the real one.
 
-        client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
+            client = openai.OpenAI(api_key="none", http_client=Scripted("It is sunny.").http_client())
 
         A `Fault` in a stream is answered as an error, without the chunks before it.
         """

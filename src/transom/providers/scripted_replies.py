@@ -15,10 +15,8 @@ Json = dict[str, Any]
 
 
 class ScriptedCall(NamedTuple):
-    """A tool call of a scripted reply. `name`: of the tool. `arguments`: a JSON text, or whatever else the model wrote.
-
-    `id`: one is made if empty.
-    """
+    """A tool call of a scripted reply. `name`: of the tool. `arguments`: a JSON text, or whatever else the model is to
+    write. `id`: of the call; if empty, the provider makes one."""
 
     name: str
     arguments: str = "{}"
@@ -63,8 +61,8 @@ class ReplyWriter(NamedTuple):
 
 
 def writer_for(dialect: str) -> ReplyWriter:
-    """Return the writer of a dialect: that of the API whose variant it is. Raises InvalidSetting if there are no
-    scripted replies in the dialect."""
+    """Return the writer for a dialect. A form of an API ("deepseek_responses") has the writer of the API. Raises
+    InvalidSetting if there are no scripted replies in the dialect."""
     for api, writer in _WRITERS.items():
         if dialect == api or api in dialect.split("_"):
             return writer

@@ -26,8 +26,9 @@ TIMEOUT = 120.0
 
 
 class SdkProvider:
-    """One model behind an official SDK. A subclass makes the client and calls it.
+    """One model behind an official SDK. A subclass makes the SDK's client and calls it.
 
+    - `model`: its name in the API.
     - `base_url`: the address of another server that speaks the same API; the SDK's own environment variable
       (`address_name`) may name it too. For a host that speaks the API in a form of its own, `dialect` is that form
       (`transom.wire.dialects.HOSTS`).

@@ -89,7 +89,7 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
 
 
 def http_error(status: int | None, body: str, headers: Mapping[str, str] | None = None, *secrets: str) -> ProviderError:
-    """Turn an HTTP answer that is an error into a ProviderError, with `secrets` and API keys replaced in its body.
+    """Turn an HTTP answer that is an error into a ProviderError, with `secrets` and API keys replaced in its `body`.
 
     `status`: None for an answer whose status is not known; 200 for an error that came inside a stream. `headers`: those
     of the answer, which may say when to try again.
@@ -167,8 +167,11 @@ def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
 
 
 def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
-    """Decide the kind of an error by its status; without one of at least 400 (an error from inside a stream) by a
-    status or a known word in its type, code or status field, else "server"."""
+    """Decide the kind of an error: by its status, if that is at least 400. An error from inside a stream has none: then
+    by a status or a known word in the fields `type`, `code` and `status` of `details`. Without either it is "server".
+
+    `details`: the error as the provider sent it; None if it is not known.
+    """
     if status is None or status < 400:
         inner = as_dict((details or {}).get("error", details))
         words = [str(inner[key]).lower() for key in ("type", "code", "status") if inner.get(key) is not None]

@@ -55,12 +55,12 @@ _logger = logging.getLogger(__name__)
 
 
 class ProxySettings(Struct, frozen=True, kw_only=True):
-    """The settings of a proxy. Raises InvalidSetting unless `upstream` is an http(s) URL and the numbers above 0.
+    """The settings of a proxy.
 
     `upstream`: the URL of the provider. `max_body`: the most bytes of a request's body, packed and unpacked; a larger
     one is answered with 413. `concurrency`: the most requests at once; more are answered with 503. `timeout`: the most
-    seconds without a byte from the upstream server. `by_key`: whether each API key is a tenant; if not, all requests
-    are of one tenant.
+    seconds without a byte from the upstream server. `by_key`: whether each API key is a tenant of its own; if not, all
+    requests are of one tenant. Raises InvalidSetting if `upstream` is no http(s) URL, or a number is not above 0.
     """
 
     upstream: str
@@ -142,8 +142,8 @@ class Proxy:
         return f"key-{sha256(key.encode()).hexdigest()[:16]}" if key else ""
 
     def forwarded(self, scope: Scope, headers: Headers, body: bytes) -> httpx2.Request:
-        """The request for the upstream server: the same method, path, query and body. A beginning of the path that the
-        upstream's URL ends with ("/v1") is there once."""
+        """The request for the upstream server: the same method, path, query and body. If the path of the upstream's URL
+        ("/v1") is also the beginning of the request's path, it is not doubled."""
         base, path = self.settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
         ends = urlsplit(base).path
         if ends and path.startswith(f"{ends}/"):  # both have the /v1
@@ -241,7 +241,7 @@ class _Call:
                 await response.aclose()
 
     async def refuse(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
-        """Answer with an error of ours."""
+        """Answer with an error of the proxy's own: this HTTP status, and `why` as its message."""
         await self._answer(status, error_body(status, "transom_proxy_error", status, why), headers)
 
     async def _answer(self, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:

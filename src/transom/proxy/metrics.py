@@ -28,8 +28,9 @@ class Metrics:
         )
 
     def count(self, kind: str, status: int, seconds: float, figures: Figures | None = None) -> None:
-        """Count a request that is over. `kind`: "model" for one that asks a model, else "other". `figures`: what became
-        of a request to a model; None for others."""
+        """Count a request that is over. `kind`: "model" for one that asks a model, else "other". `status`: of the
+        answer. `seconds`: from its arrival to the end of the answer. `figures`: what became of a request to a model;
+        None for others."""
         self._requests.labels(kind, str(status)).inc()
         self._seconds.observe(seconds)
         if figures is None:

@@ -18,7 +18,8 @@ _BACKLOG = 1_024
 
 
 def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
-    """Open a socket that listens. Port 0: any free one. Raises OSError if it is taken, or `host` not this machine's."""
+    """Open a socket that listens. Port 0: any free one. Raises OSError if the port is taken, or if `host` is no address
+    of this machine."""
     if ":" not in host:
         return socket.create_server((host, port), backlog=_BACKLOG)
     both = socket.has_dualstack_ipv6()  # "::" is every address of the machine, the IPv4 ones too
@@ -26,8 +27,11 @@ def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
 
 
 def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. Requests that run then have 10 seconds to end. `ready` is called once, before the
-    first request is answered; requests that come earlier wait."""
+    """Serve until Ctrl-C or SIGTERM. Requests at work then have 10 seconds to end. The gateway is closed at the end.
+
+    `listening`: the socket, as from `listen`. `ready`: called once, before the first request is answered; requests that
+    come earlier wait.
+    """
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
     ready()
@@ -37,7 +41,8 @@ def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, r
 
 @contextmanager
 def serving(gateway: Gateway, settings: ProxySettings) -> Generator[str]:
-    """Run a proxy in a thread during the block, on a free port that only this machine can reach. Yields its URL."""
+    """Run a proxy in a thread during the block, on a free port that only this machine can reach. Yields its URL. The
+    gateway is closed at the end of the block."""
     listening = listen()
     proxy = Proxy(gateway, settings)
     server = _server(proxy)

@@ -51,8 +51,8 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class GrepResult(Struct, frozen=True):
-    """The lines that match. `reference`: what was searched; empty for an empty log. `next`: where to go on if there was
-    no room for all of them, else None."""
+    """The lines that match. `reference`: what was searched; empty for an empty log. `next`: where a search for the rest
+    begins; None if there was room for all."""
 
     reference: str
     matches: tuple[Match, ...]

@@ -17,7 +17,7 @@ _DATA_URL = "data:"
 
 
 def request_attributes(request: Request) -> dict[str, Any]:
-    """The attributes for what a request says: the system prompt, the messages and the tools."""
+    """The span attributes for what a request says: the system prompt, the messages and the tools, as JSON texts."""
     body = render(request.window)  # OpenAI's format is the nearest to that of the conventions
     system: list[Raw] = []
     messages: list[Raw] = []
@@ -35,7 +35,8 @@ def request_attributes(request: Request) -> dict[str, Any]:
 
 
 def reply_message(text: str, reasoning: str, calls: Iterable[Raw], stop: str) -> str:
-    """The value of `gen_ai.output.messages` for a reply. Each call has the keys id, name and arguments (its text)."""
+    """The value of `gen_ai.output.messages` for a reply. Each of the `calls` has the keys id, name and arguments (a
+    JSON text). `stop`: why the model stopped, in our words."""
     parts: list[Raw] = []
     if reasoning:
         parts.append({"type": "reasoning", "content": reasoning})

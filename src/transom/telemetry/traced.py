@@ -45,8 +45,8 @@ def traced(
     content: bool = False,
     tracer_provider: TracerProvider | None = None,
 ) -> Generator[Event, None, RunResult]:
-    """Pass on the events of `conv.stream(…)`, record spans for them, and return the result of the run as `conv.stream`
-    does. The run is closed at the end.
+    """Pass on the events of `conv.stream(…)`, record spans for them, and return the run's result as `conv.stream` does.
+    The run is closed at the end.
 
     `conversation_id`, `user_id`: the session and the user under which the spans are found (`gen_ai.conversation.id`,
     `user.id`). `agent`: names the run's span (`invoke_agent NAME`). `content`: also record the system prompt, the
@@ -103,8 +103,12 @@ def _common(conversation_id: str, user_id: str) -> dict[str, str]:
 
 
 class _Chat(Struct):
-    """The span of the request at work, and what has arrived of its reply. `replied`: the reply is there, at this time;
-    the span stays open for the calls of the reply."""
+    """The span of the request at work, and what has arrived of its reply.
+
+    Times are nanoseconds since 1970. `since`: when the request began. `first_chunk`: when the first piece of a streamed
+    reply came; None until then. `replied`: the reply, once it is there, at the time `replied_at`; the span stays open
+    until the calls of the reply are known.
+    """
 
     span: Span
     since: int

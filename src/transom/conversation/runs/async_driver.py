@@ -105,10 +105,10 @@ class AsyncSteps:
         """Logs a reply that came at the moment at which the run was stopped."""
 
     async def first(self, begin: Callable[[], RunSteps]) -> Batch:
-        """Start the run; return the first things that it yields.
+        """Start the run, and return what it yields first.
 
-        Both in one call: `begin` may import an SDK for seconds, and a cancellation meanwhile must not lose the input,
-        which the first step logs.
+        Both are done in one call that is not cancelled: `begin` may import an SDK for seconds, and a cancellation
+        meanwhile must not lose the input, which the first step logs.
         """
         return await in_thread(partial(self._begin, begin))
 
@@ -208,7 +208,8 @@ class AsyncSteps:
         return None
 
     async def streamed(self, work: CallModel) -> AsyncGenerator[Event, None]:
-        """The events of a streamed reply; `error` is set behind them."""
+        """Yield the events of a streamed reply. If the reply breaks off, `error` has the ProviderError afterwards; else
+        None."""
         assert work.accumulator is not None
         self.error = None
         check_cancel(self._cancel)
@@ -303,7 +304,8 @@ async def _cancel_when_set(cancel: Cancel, scope: CancelScope) -> None:
 
 
 async def await_summary_async(work: AwaitSummary) -> SummaryOutcome:
-    """Make a summary, until its deadline or a cancellation."""
+    """Make a summary on an event loop, and return the outcome; after the deadline it has an error. A cancellation
+    passes."""
     with anyio.move_on_after(work.deadline):
         return await run_job_async(work.job)
     return work.job.failed(f"no answer within {work.deadline:g} seconds")

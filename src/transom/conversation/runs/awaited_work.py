@@ -37,11 +37,13 @@ R = TypeVar("R")
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a call.
+    """What became of a tool call.
 
-    `waits`: the call is a sub-agent's, in which calls wait for approval. It goes on when it is approved itself.
-    `given_up`: nobody waits for the tool any longer, but it may still be at work. `usage`, `cost`, `log`: of a
-    sub-agent's run; None, None and empty for any other tool. The cost is None also if it is not known.
+    `content`: what the tool returned, or what the model reads in place of that. `failed`: as in `ToolReturned`.
+    `duration`: seconds that the tool took; None if it was not run. `waits`: the call is a sub-agent's, in which calls
+    wait for approval. It goes on when it is approved itself. `given_up`: nobody waits for the tool any longer, but it
+    may still be at work. `usage`, `cost`, `log`: of a sub-agent's run; None, None and empty for any other tool. The
+    cost is None also if it is not known.
     """
 
     content: object
@@ -55,7 +57,11 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
 
 
 class Caller(Struct, frozen=True, kw_only=True, eq=False):
-    """What a sub-agent needs to know of the run that calls it. The limits are those of this one call."""
+    """What a sub-agent needs to know of the run that calls it.
+
+    `log`, `store`, `tags`: the name, the store and the tags of the caller's conversation. `provider`: whom the caller
+    has asked last. `tokens_left`, `cost_left`: how many tokens and US dollars this one call may use; None for no limit.
+    """
 
     log: str
     store: Store | None
@@ -69,7 +75,11 @@ class Caller(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class ToolJob:
-    """A call that a driver runs. The driver sets `started`, and `outcome` when the tool is done."""
+    """A tool call that a driver runs. The driver sets `started`, and `outcome` when the tool is done.
+
+    `tool`: None if the run answers the call itself. `arguments`: checked and converted. `timeout`: seconds until nobody
+    waits for the tool any more; None for no limit. Any thread may use it.
+    """
 
     def __init__(
         self, call: ToolCalled, tool: FunctionTool | None, arguments: dict[str, Any], timeout: float | None = None

@@ -102,8 +102,8 @@ def start(
     *,
     stream: bool,
 ) -> RunSteps:
-    """The steps of a run. Raises InvalidSetting now, and TypeError for an option that there is not; what concerns the
-    log is raised by the first step."""
+    """The steps of a run. Raises InvalidSetting for a wrong option, and TypeError for an unknown one, at once. Errors
+    that concern the log are raised by the first step. `stream`: whether replies are streamed."""
     unknown = set(options) - set(RunOptions.__annotations__)
     if unknown:
         raise TypeError(f"run: {no_setting(min(unknown), RunOptions.__annotations__)}")
@@ -146,9 +146,11 @@ def _steps(
 
 
 def _last_answer(view: View) -> str | None:
-    """The text of the model's answer, if it is the last that was said and nothing is left to do; else None. A run
-    without input that asked again would pay for a reply to a reply: after a crash, or where workers look for decided
-    approvals."""
+    """The text of the model's answer, if nothing was said after it and nothing is left to do; else None.
+
+    A run without input ends with this answer. If it asked the model again, it would pay for a reply to a reply: after a
+    crash, or where workers look for decided approvals.
+    """
     last = view.slots[-1]
     if not isinstance(last, Unit) or not isinstance(turn := last.first_fact, Assistant) or turn.calls or view.waiting:
         return None

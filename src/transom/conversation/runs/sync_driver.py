@@ -43,7 +43,11 @@ T = TypeVar("T")
 def drive(
     steps: RunSteps, *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> Generator[Event, None, RunResult]:
-    """Drive a run in the calling thread: yields its events, returns its result. Tools run in threads of their own."""
+    """Drive a run in the calling thread: yields its events, returns its result. Tools run in threads of their own.
+
+    `approve`: asked about each call for which the run asks. `cancel`: once it is set, the run is stopped with
+    RunStopped. Whatever stops the driver is thrown into the run first, so that the log is valid.
+    """
     tools = ToolThreads(cancel)
     try:
         item = next(steps)
@@ -123,18 +127,18 @@ def _whole_reply(work: CallModel, cancel: Cancel | None) -> object:
     complete = partial(work.provider.complete, work.request, max_tokens=work.max_tokens, timeout=work.timeout)
     if cancel is None:
         return complete()
-    return next(received(lambda: [complete()], lambda: check_cancel(cancel), TICK, on_late=work.on_late))
+    return next(received(lambda: [complete()], cancel, on_late=work.on_late))
 
 
 def _chunks(work: CallModel, cancel: Cancel | None) -> Iterable[object]:
     stream = partial(work.provider.stream, work.request, max_tokens=work.max_tokens, timeout=work.timeout)
     if cancel is None:
         return stream()
-    return received(stream, lambda: check_cancel(cancel), TICK, on_left=partial(feed_left_chunk, work))
+    return received(stream, cancel, on_left=partial(feed_left_chunk, work))
 
 
 def feed_left_chunk(work: CallModel, chunk: object) -> None:
-    """Take a chunk that had arrived when the run stopped: it may say what the request took."""
+    """Feed a chunk that had arrived when the run stopped to the accumulator: it may have the usage of the request."""
     assert work.accumulator is not None
     with suppress(InvalidMessage):
         work.accumulator.feed(chunk)
@@ -158,17 +162,16 @@ def _sleep(seconds: float, cancel: Cancel | None) -> None:
 
 def received(
     receive: Callable[[], Iterable[T]],
-    check: Callable[[], None],
-    tick: float,
+    cancel: Cancel,
     *,
     on_left: Callable[[T], object] | None = None,
     on_late: Callable[[T], object] | None = None,
 ) -> Generator[T, None, None]:
-    """Call `receive` in a thread, and yield the items that it gives, one by one; its errors are raised here. `check` is
-    called every `tick` seconds of waiting, and may raise.
+    """Call `receive` in a thread, and yield the items that it gives, one by one; its errors are raised here. Raises
+    RunStopped within `TICK` seconds after `cancel` was set, if no item comes.
 
-    When the generator is closed, or `check` raises, `on_left` is called with each item that has arrived and was not
-    taken. The thread notices that with the next item, which it gives to `on_late`, or drops. Then it closes what
+    When that is raised, or the generator is closed, `on_left` is called with each item that has arrived and was not
+    taken. The thread notices it with the next item, which it gives to `on_late`, or drops. Then it closes what
     `receive` returned. It is a daemon thread: it does not keep the process from ending.
     """
     arrived: queue.SimpleQueue[tuple[T] | BaseException | None] = (
@@ -197,9 +200,9 @@ def received(
     try:
         while True:
             try:
-                found = arrived.get(timeout=tick)
+                found = arrived.get(timeout=TICK)
             except queue.Empty:
-                check()
+                check_cancel(cancel)
                 continue
             if found is None:
                 return

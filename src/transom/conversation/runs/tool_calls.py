@@ -35,7 +35,8 @@ _logger = logging.getLogger(__name__)
 
 
 class RunRecord:
-    """What one run logs: facts with the name of the run and a number each. `first`: the number of its first entry."""
+    """Logs what one run does: each fact with the name of the run and its number within the run. `first`: the number of
+    the first entry that the run adds."""
 
     def __init__(self, conversation: RunnableConversation) -> None:
         self._conv = conversation
@@ -44,7 +45,7 @@ class RunRecord:
         self._used_before = conversation.view.usage
 
     def log(self, fact: Fact, **meta: Any) -> int:
-        """Append a fact; returns the number of its entry."""
+        """Append a fact, and return the number of its entry. `meta`: more fields of its `Meta`."""
         self._sequence += 1
         return self._conv.append(fact, Meta(evaluation_id=f"run {self.first}", sequence=self._sequence, **meta))
 
