@@ -39,7 +39,7 @@ class CollectedFile(pytest.File):
     _results: dict[str, CheckResult] | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield a test for each check."""
+        """Yield a test for each check. Raises CollectError if anything is wrong in the file."""
         from transom.errors import InvalidSetting  # noqa: PLC0415 - see the docstring of the module
         from transom.reports.check_file import read_check_file  # noqa: PLC0415 - likewise
 

@@ -119,7 +119,8 @@ def plan_shadow(
     """Draw the sample of calls, and compute what asking the model costs. Nothing is sent.
 
     The same arguments give the same sample. It is empty if no call can be compared. `budget`, `policy`: of the windows.
-    `calls`: the most calls in the sample. `max_tokens`: of each answer.
+    `calls`: the most calls in the sample. `max_tokens`: of each answer. Raises InvalidMessage for a recorded message
+    that its dialect does not allow.
     """
     changed: list[ShadowCall] = []
     same: list[ShadowCall] = []

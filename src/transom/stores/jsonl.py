@@ -138,6 +138,20 @@ class JsonlLog:
     def load_snapshot(self) -> None:
         """There is none."""
 
+    # ---- leases
+
+    def take_lease(self, holder: str, seconds: float) -> str:
+        with self._store.leases() as leases:
+            key, now = self._path.stem, system_clock()
+            if not StoredLease(*leases.get(key, NO_LEASE)).blocks(holder, now):
+                leases[key] = (holder, now + seconds)
+            return leases[key][0]
+
+    def release_lease(self, holder: str) -> None:
+        with self._store.leases() as leases:
+            if leases.get(self._path.stem, NO_LEASE)[0] == holder:
+                del leases[self._path.stem]
+
     # ---- appending
 
     def _append(self, rows: list[bytes], expect: int) -> None:
@@ -235,18 +249,6 @@ class JsonlLog:
                 with self._path.open("rb") as file, locked(file):
                     return self._index()
         return 0
-
-    def take_lease(self, holder: str, seconds: float) -> str:
-        with self._store.leases() as leases:
-            key, now = self._path.stem, system_clock()
-            if not StoredLease(*leases.get(key, NO_LEASE)).blocks(holder, now):
-                leases[key] = (holder, now + seconds)
-            return leases[key][0]
-
-    def release_lease(self, holder: str) -> None:
-        with self._store.leases() as leases:
-            if leases.get(self._path.stem, NO_LEASE)[0] == holder:
-                del leases[self._path.stem]
 
     def _index(self) -> int:
         """Take in the whole appends behind the known ones; return how many bytes at the file's end belong to no whole

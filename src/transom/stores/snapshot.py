@@ -151,7 +151,7 @@ def open_view(log: StoredLog, counter: TokenCounter) -> View:
 
     It begins with the view that this store object has kept when the conversation was closed, else with the snapshot of
     the log, and applies the entries behind it. If there is neither, or if it does not belong to this log, token counter
-    and version, it applies all entries.
+    and version, it applies all entries. Raises StoreDamaged if an entry that it needs cannot be read.
     """
     if (cache := view_cache(log)) is not None and (known := cache.find(log, counter)) is not None:
         return apply(known, log.read(known.length))

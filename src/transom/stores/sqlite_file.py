@@ -76,8 +76,8 @@ class SqliteFile:
             self._db.close()
 
     def fetch(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
-        """Execute one statement that reads, and return all its rows. It costs half as much as a block of
-        `connection`."""
+        """Execute one statement that reads, and return all its rows. It costs half as much as a block of `connection`.
+        Errors of SQLite are raised as ours."""
         self._check_process()
         with self._lock:
             try:
