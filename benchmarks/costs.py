@@ -85,7 +85,7 @@ class StandIn:
         said = tuple(Addition("progress", words, "done") for words in openings if words)
         outline = apply_delta(outline, Delta(add=said), SECTIONS)
         yield from ()
-        return finished_summary(want, outline, SECTIONS, counter, made_by="stand-in", by_model=True)
+        return finished_summary(want, outline, SECTIONS, counter, made_by="stand-in")
 
 
 def rows() -> list[Row]:

@@ -70,7 +70,8 @@ def create_tables(db: sqlite3.Connection, tables: Tables, patience: float) -> in
 
 
 def replace_tables(db: sqlite3.Connection, tables: Tables, of_version: int) -> None:
-    """Run the statements if the file still has this version: else another process was faster, and nothing is done."""
+    """Run the statements of `tables` and set the two numbers of the file, in one transaction. Does nothing if the file
+    no longer has the version `of_version`, because another process was faster. Raises as `create_tables`."""
     with transaction(db):
         if version_of(db, tables.application) == of_version:
             for statement in tables.statements:

@@ -13,13 +13,14 @@ import transom
 from transom.conversation.appending.parse_messages import split_head
 from transom.core.message import Failure
 from transom.core.summary import UNUSED_SUMMARY, Summary
+from transom.core.summary_limits import SummaryLimits
 from transom.importers import read
 from transom.providers.scripted import Scripted
 from transom.testing import WordCounter
 from transom.wire.dialects import dialect_named
 
 ROUNDS, FACTS = 10, 300
-LIMITS = transom.core.summary_limits.SummaryLimits(strikes=1_000, spend=9.0)
+LIMITS = SummaryLimits(strikes=1_000, spend=9.0)
 
 
 def settings(provider: Scripted) -> transom.SummarySettings:

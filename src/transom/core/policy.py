@@ -37,7 +37,7 @@ NO_LIMITS = Budget(context=UNLIMITED)
 class Target(Struct, frozen=True):
     """What a strategy must reach, and what it may use for it. All sizes are raw (not calibrated).
 
-    - `goal`: what `view.total` must come down to, the head included.
+    - `goal`: the size that `view.total`, which includes the head, must come down to.
     - `deep_goal`: a goal for `last_resort` strategies that shorten required units. There it is lower than `goal`, so
       that the next call need not shorten them again. For other strategies it may be higher.
     - `limit`: for `pressure` strategies, the limits against which the trigger is measured: of each limit the lower one
@@ -61,8 +61,8 @@ class Target(Struct, frozen=True):
     - `may_replace_summary`: true if a strategy may want another summary of turns that are folded already. It takes the
       place of the one that their fold shows.
     - `redact`: applied to the text of every fold before it is logged; None redacts nothing.
-    - `policy_trigger`, `policy_target`: the policy's trigger and target, as shares of the room; None is no target.
-      `arrival` strategies and recall steps get 1 and None.
+    - `policy_trigger`, `policy_target`: the policy's trigger and target, as shares of the room; a target of None
+      follows the trigger (see `Policy`). `arrival` strategies and recall steps get 1 and None.
     """
 
     goal: Size
@@ -209,7 +209,8 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     @property
     def target_share(self) -> float:
-        """The target, or what follows from the trigger if none is given."""
+        """The target as a share of the room. If the policy gives none: 0.6, but at most three quarters of the
+        trigger."""
         return min(DEFAULT_TARGET, TARGET_BELOW_TRIGGER * self.trigger) if self.target is None else self.target
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:

@@ -64,8 +64,9 @@ class Targets:
         return view.total if is_all else view.total.plus(self._due_size())
 
     def _due_size(self) -> Size:
-        """The size of what the request will have beside the view: due notes, and the user message that some APIs need
-        first. (The tokens of that message are in those of every request.)"""
+        """The size of what the plan will still add to the view: due notes, and the user message that some APIs need in
+        front of a turn of the model. (Of that message only the number of messages counts here: its tokens are in
+        `FormatCounter.request`.)"""
         view = self.draft.view
         notes, first = due_size(view, self._request.options.state), view.slots[0] if view.slots else None
         is_of_model = isinstance(first, Unit) and isinstance(first.first_fact, Assistant | Failure)

@@ -130,8 +130,12 @@ ALWAYS = 3
 
 
 def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:
-    """What is known after a model refused reasoning: one of the four values above for each model. `model`:
-    "provider:model"; if it is empty, nothing changes. `is_some_left`: the log has reasoning that no refusal hides."""
+    """What is known of models after one of them refused reasoning: by "provider:model", `SOME_LEFT`, `NONE_LEFT`,
+    `NEW_REASONING` or `ALWAYS`.
+
+    `known`: what was known before. `model`: the one that refused; if it is empty, nothing changes. `is_some_left`: the
+    log has reasoning that no refusal hides.
+    """
     if not model:
         return known
     if known.get(model) in (NEW_REASONING, ALWAYS):
@@ -140,7 +144,11 @@ def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -
 
 
 def after_reply(known: Mapping[str, int], model: str, *, has_reasoning: bool) -> Mapping[str, int]:
-    """What is known after a model has answered. `has_reasoning`: whether its reply has any."""
+    """What is known of models (see `after_refusal`) after one of them has answered.
+
+    If its request had reasoning, it takes reasoning: nothing is known of it any more. If its request had none, and its
+    reply has some (`has_reasoning`), that is `NEW_REASONING`.
+    """
     found = known.get(model)
     if found in (SOME_LEFT, NEW_REASONING):  # it has taken reasoning
         return without_key(known, model)

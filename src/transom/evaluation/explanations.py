@@ -72,7 +72,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 def hides_reasoning(row: Explanation) -> bool:
-    """Whether the window shows this fact without reasoning that it has."""
+    """Whether the fact has reasoning that the window does not show, because its prefix has changed or the provider
+    refused it. It is read from `why`."""
     return HIDDEN_REASONING in row.why or REFUSED_REASONING in row.why
 
 

@@ -198,8 +198,9 @@ def _surroundings(
 
 
 def _shown(original: str, place: int, piece: str, at: int, length: int) -> int:
-    """Return the same as `_surroundings`, for the name at position `place` of an original text and at position `at` of
-    a text of the window. `length`: of the name.
+    """Compare the surroundings of one occurrence of a name in an original text, at position `place`, with those of one
+    in a text of the window, at position `at`: 2 if WIDE ones are the same, 1 if only NEAR ones are, else 0. `length`:
+    the characters of the name.
     """
     end, stop = place + length, at + length
     before, after = original[max(0, place - WIDE) : place], original[end : end + WIDE]

@@ -90,7 +90,7 @@ def newest_fold(window: Window) -> int:
     return max((slot.seq for slot in window.slots if isinstance(slot, FoldedSlot)), default=-1)
 
 
-def replay_stats(window: Window, *, newest_before: int = -1) -> ReplayStats:
+def replay_stats(window: Window, *, newest_before: int) -> ReplayStats:
     """Return the figures of one sent call.
 
     `newest_before`: the seq of the newest fold of the windows before it, or -1.

@@ -36,8 +36,8 @@ class Block(Struct, frozen=True, kw_only=True):
 class BlockVersion(Struct, frozen=True, kw_only=True):
     """One edit of a block, and the text that it made.
 
-    `version`: from 1; `at`: when, in seconds since the epoch; `by`: the name of the agent, or empty; `operation`:
-    "add", "append", "replace", "insert", "rethink" or "restore".
+    `version`: its number, from 1. `at`: the time, in seconds since the epoch. `by`: the name of the agent; empty if it
+    has none. `operation`: "add", "append", "replace", "insert", "rethink" or "restore".
     """
 
     version: int

@@ -61,8 +61,9 @@ class Recall(Struct, frozen=True, kw_only=True):
     where names count twice, and two adjacent words count a little more if they are adjacent in the message too. Before
     the passages are ranked, each one's score is raised by `neighbours` times the better score of the two passages
     beside it, and by `neighbours` squared times the better score of the two after those. The best passages become one
-    `Recalled`: quotes in the order of the log, in at most `tokens` tokens, or in the share `share` of a small budget. A
-    text of up to 260 tokens is one passage. Passages that score less than `least` times the best one are left out.
+    `Recalled`: quotes in the order of the log, in at most `tokens` tokens, or in a small window the share `share` of
+    the budget's usable tokens, if that is less. A text of up to 260 tokens is one passage. Passages that score less
+    than `least` times the best one are left out.
 
     It yields nothing unless all of this holds:
 

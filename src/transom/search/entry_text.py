@@ -30,8 +30,11 @@ MAX_ABOUT = 1_000
 class SearchText(Struct, frozen=True, kw_only=True):
     """What is searched of an entry.
 
-    `role`, `run_id` and `hidden`: what filters compare. `tools`: the tools that a reply calls, or the tool of a result.
-    `about`: for a result, the name and the arguments of its call. `text`: what was said.
+    - `seq`, `at`: its number, and its time in seconds since the epoch.
+    - `role`, `run_id`, `hidden`: what filters compare. `hidden`: true for a fact that no window contains.
+    - `tools`: the names of the tools that a reply calls, or of the tool that a result is from.
+    - `about`: for a result, the name of its call and the first 1,000 characters of its arguments; otherwise empty.
+    - `text`: what was said.
     """
 
     seq: int

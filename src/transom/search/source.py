@@ -57,7 +57,7 @@ class StoreSource(Protocol):
 
 
 class LogStamp(NamedTuple):
-    """Two values that tell whether a conversation has changed. Both are only compared for equality.
+    """Two values that tell whether the conversation `name` has changed. Both are only compared for equality.
 
     `identity`: a later conversation of the same name has another one. `stamp`: it changes when entries are appended.
     """

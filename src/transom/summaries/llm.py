@@ -252,14 +252,7 @@ class _SummaryRequests:
     def _finished(self, outline: Outline, *, last: int | None) -> Summary:
         outline = with_first_request(outline, self.sections, self.want)
         return finished_summary(
-            self.want,
-            outline,
-            self.sections,
-            self.counter,
-            made_by=self.model.name,
-            by_model=True,
-            last=last,
-            usage=self.usage,
+            self.want, outline, self.sections, self.counter, made_by=self.model.name, last=last, usage=self.usage
         )
 
     # ---- texts

@@ -94,7 +94,7 @@ def summary_without_model(want: Summarise, counter: TokenCounter) -> Summary | N
     if not want.notes:
         return None
     outline = starting_outline(replace(want, exact=(), typed=()), SECTIONS)
-    return replace(finished_summary(want, outline, SECTIONS, counter, made_by="", by_model=False), degraded=True)
+    return replace(finished_summary(want, outline, SECTIONS, counter, made_by=""), degraded=True)
 
 
 def finished_summary(
@@ -104,12 +104,14 @@ def finished_summary(
     counter: TokenCounter,
     *,
     made_by: str,
-    by_model: bool,
     last: int | None = None,
     usage: Usage | None = None,
 ) -> Summary:
-    """The summary with this outline, up to the unit `last` (None: all that was wanted). `by_model`: its first line says
-    that a model made it. One that is not smaller than what it is made of is made again, smaller.
+    """The summary with this outline, up to the unit `last` (None: all that was wanted). One that is not smaller than
+    what it is made of is made again, smaller.
+
+    `made_by`: the model, as `Summary.made_by`; the first line of the text says whether a model made it. `usage`: what
+    the requests for it took.
 
     Raises SummaryFailed if it has neither items nor notes, does not fit in `want.max_tokens`, or cannot be made smaller
     than what it is made of.
@@ -117,7 +119,7 @@ def finished_summary(
     notes, last = notes_of(want), want.last if last is None else last
     if not outline.items and not notes:
         raise SummaryFailed("there is nothing in it")
-    title = texts.summary_title(last, by_model=by_model)
+    title = texts.summary_title(last, by_model=bool(made_by))
     outline = _without_unused_values(outline, want)
     covered = [turn for turn in want.turns if turn.key <= last]
     carried = frozenset(outline.exact).difference(want.exact)

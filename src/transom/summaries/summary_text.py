@@ -49,10 +49,14 @@ def fit(
 ) -> Fitted:
     """The text of a summary in at most `most` tokens, and what of the outline and the notes is in it.
 
-    As few items leave as can. Done items leave first, then the oldest of the fullest section. The newest item of each
-    section that is not done and the oldest item of the first section stay: if they are too long, all items are
-    shortened, and at the worst only one item is left. Exact values leave before items do, those of `carried` (values of
-    earlier rounds) first.
+    Notes and exact values together may take three quarters of these tokens (`LITERAL_SHARE`). What goes beyond that is
+    left out: the oldest notes, and the last values. Values of earlier rounds (`carried`) may take 35%
+    (`OLD_VALUES_SHARE`).
+
+    Then as few items as possible are left out: done ones first, then the oldest of the fullest section. In each section
+    the newest item that is not done stays, and the oldest item of the first section stays. If these are too long, all
+    items are shortened, and at the worst only one item is left.
+
     `title`: the first line. Raises SummaryFailed if nothing of this fits.
     """
     frame = counter.count(title) + counter.count(texts.SUMMARY_END) + 2
@@ -144,7 +148,7 @@ def _literal(
 
 
 def _shrinking(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bool) -> Iterator[list[Item]]:
-    """Yield all the items; then always one fewer, as `_leaving` says."""
+    """Yield the list of all items; then lists with one item fewer each, in the order in which `_leaving` gives them."""
     left = list(items)
     yield left
     for item in _leaving(items, sections, at_worst=at_worst):
