@@ -196,3 +196,25 @@ def test_explain_says_why_a_call_was_compacted_and_what_each_choice_costs(run, f
         assert msgspec.convert(newest, CompactionCosts | None) == conv.explain().costs
         assert conv.explain().costs == sent[-1].costs
         assert conv.explain(at) == explain(conv.view_at_call(at))
+
+
+def test_explain_and_log_say_what_a_refusal_taught(run, folder):
+    with transom.Conversation.open("s.db", "refused", budget=10_000) as conv:
+        for at in range(12):
+            conv.user(f"Step {at}: " + "and so on " * 90)
+            conv.observe({"role": "assistant", "content": "Done."})
+        conv.plan_for("openai:small")
+        conv.user("And now?")
+        conv.request()
+        conv.failed(400, body="This model's maximum context length is 4000 tokens.")
+        entry, limit = len(conv.log) - 1, conv.view.learned_limits["openai:small"]
+        conv.request()
+        conv.observe({"role": "assistant", "content": "Done."})
+        now = conv.view.learned_limits["openai:small"]
+    out = " ".join(run("explain", "refused", "--store", "s.db")[1].split())
+    assert f"openai:small have at most {now:,} tokens" in out
+    assert f"as too long (entry {entry}); the model states a limit of 4,000" in out
+    found = json.loads(run("explain", "refused", "--store", "s.db", "--json")[1])
+    assert found["learned_limits"]["openai:small"]["tokens"] == now > limit
+    log = " ".join(run("log", "refused", "--store", "s.db")[1].split())
+    assert f"at most {limit:,} tokens from here on" in log

@@ -21,6 +21,7 @@ from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
+from transom.core.learned_limit import LearnedLimit
 from transom.core.message import Failure, Head
 from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot
@@ -73,7 +74,9 @@ class Explained(Struct, frozen=True, kw_only=True):
 
     `edit_costs`: what each edit since the call before saves and breaks. `costs`: what was compared when a compaction of
     this call was chosen by price (for the window as it is now: of the last call), or with `why` "soon", when a summary
-    was asked for; otherwise None. `plans`: the edits behind this window, by plan. `rows`: an explanation of each fact.
+    was asked for; otherwise None. `learned_limits`: by model, the most tokens of its requests, because it has refused
+    more (`tokens`; the rest as in `transom.core.learned_limit`). `plans`: the edits behind this window, by plan.
+    `rows`: an explanation of each fact.
     """
 
     conversation: str
@@ -91,6 +94,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     losses: dict[int, MissingNames]
     edit_costs: list[EditCost] = []
     costs: CompactionCosts | None = None
+    learned_limits: dict[str, LearnedLimit] = {}
     plans: list[PlanEdits]
     rows: list[Explanation]
 
@@ -210,6 +214,7 @@ def explained_window(name: str, window: Window) -> Explained:
         folds={fold.seq: fold.tokens for fold in folds},
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=missing_names(view),
+        learned_limits=dict(view.prefix.learned_limits),
         plans=_plans(view, rows),
         rows=rows,
     )
@@ -247,6 +252,8 @@ def _reply(log: StoredLog, sent: int) -> int | None:
 def print_explained(console: Console, result: Explained, *, every: bool = False, most: int | None = None) -> None:
     """Print everything that is explained: a header, costs, and what `print_rows` prints."""
     _print_header(console, result)
+    for model, learned in result.learned_limits.items():
+        print_wrapped(console, learned_limit_text(model, learned))
     if result.edit_costs:
         print_wrapped(console, edit_costs_text(result.edit_costs))
     if result.costs is not None:
@@ -280,6 +287,17 @@ def print_rows(console: Console, result: Explained, *, every: bool = False, most
         print_line(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
     elif result.plans:
         _print_plans(console, result.plans)
+
+
+def learned_limit_text(model: str, learned: LearnedLimit) -> str:
+    """Say how many tokens the requests to a model may have, and what has taught it."""
+    size = f" of {learned.refused:,} tokens" if learned.refused else ""
+    stated = f"; the model states a limit of {learned.stated:,}" if learned.stated else ""
+    where = f" (entry {learned.entry})" if learned.entry >= 0 else ""
+    return (
+        f"learned limit: requests to {one_line(model)} have at most {learned.tokens:,} tokens, because it refused "
+        f"one{size} as too long{where}{stated}; replies near the limit raise it"
+    )
 
 
 def _print_plans(console: Console, plans: Sequence[PlanEdits]) -> None:

@@ -11,7 +11,7 @@ from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
-from transom.core.message import Fact, Head, role_of
+from transom.core.message import Fact, Failure, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
 from transom.evaluation.edit_costs import EditCost, edit_costs
@@ -78,10 +78,13 @@ def lines_of(log: StoredLog) -> list[LogLine]:
 
 
 def _fact_line(entry: Entry, explanation: Explanation) -> LogLine:
+    text, body = explanation.text, entry.body
+    if isinstance(body, Failure) and body.limit:
+        text = f"at most {body.limit:,} tokens from here on: {text}"
     return LogLine(
         seq=entry.seq,
         kind=explanation.role,
-        text=explanation.text,
+        text=text,
         tokens=explanation.tokens,
         shown_tokens=explanation.shown_tokens,
         state=explanation.state,

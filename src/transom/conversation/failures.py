@@ -176,6 +176,7 @@ class OwnLoop:
                 error=next_try.text,
                 limit=next_try.limit,
                 used=next_try.used,
+                stated=next_try.stated,
             )
             (entry,) = writer.append_facts([failure])
         leave_out_refused(conversation, next_try, request.window.view, said=text)

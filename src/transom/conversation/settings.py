@@ -15,11 +15,13 @@ from transom.conversation import argument_checks as check
 from transom.conversation.state_and_head_parts import HeadPart, State, checked_head_parts, checked_state
 from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
 from transom.core.budget import Budget
+from transom.core.learned_limit import LearnedLimit
 from transom.core.log import Owner
 from transom.core.message import Instruction
 from transom.core.plan_request import Ref, entry_ref
 from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
+from transom.core.usage import Calibration
 from transom.errors import InvalidSetting, no_setting, quote
 from transom.policies import policy_named
 from transom.redaction import Redacting, Redactor, redactor
@@ -30,15 +32,20 @@ from transom.wire.openai import OPENAI_CHAT
 
 
 class SharedLimit(NamedTuple):
-    """The lowest limit that the refusals of one model have taught.
+    """The limit that the refusals of one model have taught, and its replies since.
 
-    `tokens`: the limit, in the provider's tokens. `ratio`: how many of the provider's tokens one of ours was; of
-    several refused requests, the highest. A conversation whose own request the model has refused obeys the limit too,
-    but counts with its own ratio.
+    `limit`: in the provider's tokens. `ratio`: how many of the provider's tokens one of ours was; of several refused
+    requests, the highest, or what later replies agree on. A conversation whose own request the model has refused obeys
+    the limit too, but counts with its own ratio.
     """
 
-    tokens: int
+    limit: LearnedLimit
     ratio: float
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that a request to the model may have."""
+        return self.limit.tokens
 
 
 class SharedLimits:
@@ -46,19 +53,37 @@ class SharedLimits:
     taught it.
 
     Forks, sub-agents and the conversations of one client or adapter share it, so that a refusal of one warns the
-    others. Each conversation also has in its log what its own refusals taught (`View.learned_limits`). The limit of a
-    model only falls, and its `ratio` only rises. Any thread may use it.
+    others. Each conversation also has in its log what its own refusals taught (`View.learned_limits`). A refusal only
+    lowers the limit of a model; replies raise it again, by the rule of `transom.core.learned_limit`. Any thread may use
+    it.
     """
 
     def __init__(self) -> None:
         self._limits: dict[str, SharedLimit] = {}
         self._lock = Lock()
 
-    def learn(self, model: str, tokens: int, ratio: float) -> None:
-        """Note that this model refuses more than `tokens` tokens; `ratio` as in `SharedLimit`."""
+    def learn(self, model: str, tokens: int, ratio: float, *, refused: int = 0, stated: int = 0) -> None:
+        """Note that this model refuses more than `tokens` tokens. `ratio`: as in `SharedLimit`. `refused`, `stated`: as
+        for `LearnedLimit.after_refusal`."""
         with self._lock:
-            known = self._limits.get(model, SharedLimit(tokens, ratio))
-            self._limits[model] = SharedLimit(min(tokens, known.tokens), max(ratio, known.ratio))
+            known = self._limits.get(model)
+            if known is None:
+                known = SharedLimit(LearnedLimit(tokens), ratio)
+            limit = known.limit.after_refusal(min(tokens, known.tokens), refused, stated)
+            self._limits[model] = SharedLimit(limit, max(ratio, known.ratio))
+
+    def learned_elsewhere(self, model: str, limit: LearnedLimit, ratio: float) -> None:
+        """Note a limit that a log has from an earlier process, unless one is known."""
+        with self._lock:
+            self._limits.setdefault(model, SharedLimit(replace(limit, entry=-1), ratio))
+
+    def answered(self, model: str, size: int, calibration: Calibration) -> None:
+        """Note that this model has answered a request. `size`: as for `LearnedLimit.after_reply`. `calibration`: of the
+        conversation, with the reply."""
+        with self._lock:
+            if (known := self._limits.get(model)) is not None:
+                ratio = min(known.ratio, calibration.at_limit(known.ratio))
+                self._limits[model] = SharedLimit(known.limit.after_reply(size), ratio)
 
     def of(self, model: str) -> SharedLimit | None:
         """The limit of this model; None if nothing was learned."""

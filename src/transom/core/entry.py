@@ -36,6 +36,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
       that changed it, and why. None if this window begins with the whole window before.
     - `costs`: with prices, the costs by which a compaction for this request was chosen, or (`why` is "soon") by which a
       summary for the next compaction was asked for. None if neither was decided.
+    - `model`: the model that it was planned for, as "provider:model"; empty if none was named.
     """
 
     fingerprint: str
@@ -45,6 +46,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     shared_tokens: int = 0
     breaks: tuple[int, int, str] | None = None
     costs: CompactionCosts | None = None
+    model: str = ""
 
 
 class Forked(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="forked"):

@@ -245,8 +245,8 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
       "provider:model".
     - `usage`: the tokens that the provider reported for the request, although no usable reply came; None if nothing.
     - `limit`: for a request that was too long, the tokens that a request to this model may have from now on, as the
-      provider counts. `used`: the tokens of this request, as the provider counts. Each is 0 if it is not known, and for
-      other failures.
+      provider counts. `used`: the tokens of this request, as the provider counts. `stated`: the limit that the provider
+      stated. Each is 0 if it is not known, and for other failures.
     """
 
     failure: str
@@ -259,6 +259,7 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
     limit: int = 0
     used: int = 0
     usage: Usage | None = None
+    stated: int = 0
 
 
 class Handoff(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag="handoff"):

@@ -74,7 +74,7 @@ def plan(request: PlanRequest) -> Plan:
     enforcer.recall()
     for note in due_notes(draft.view, options.state):
         draft.add(note)
-    return _finish(draft, budget, enforcer)
+    return _finish(draft, request, enforcer)
 
 
 def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise, ...]]:
@@ -119,9 +119,9 @@ def needs_nothing(view: View, options: WindowOptions, budget: Budget) -> bool:
     return fits(view.total, budget.limits(view.calibration))
 
 
-def _finish(draft: Draft, budget: Budget, enforcer: BudgetEnforcer) -> Plan:
+def _finish(draft: Draft, request: PlanRequest, enforcer: BudgetEnforcer) -> Plan:
     """The plan of a draft that is complete but for the `Sent`, which is added here."""
-    window = assemble(draft.view, budget.usable)
+    window = assemble(draft.view, request.budget.usable)
     broke, total = window.breaks, draft.view.total
     sent = Sent(
         fingerprint=window.fingerprint,
@@ -131,6 +131,7 @@ def _finish(draft: Draft, budget: Budget, enforcer: BudgetEnforcer) -> Plan:
         shared_tokens=window.shared_tokens,
         breaks=None if broke is None else (broke.slot, broke.entry, broke.why),
         costs=enforcer.costs,
+        model=request.model,
     )
     entry = Entry(seq=draft.view.length, at=draft.at, body=sent)
     # The view before the `Sent`: the writer applies the `Sent` alone, and not the whole plan a second time.

@@ -13,6 +13,7 @@ from transom.core.apply_edits import apply_edit
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, CallPlace, Entry, Forked, Sent
 from transom.core.folded_slot import replace_in_folds
+from transom.core.learned_limit import LearnedLimit, answered_size, limits_after_reply
 from transom.core.log import Log
 from transom.core.message import (
     REASONING_REFUSED,
@@ -183,6 +184,10 @@ def _assistant(builder: ViewBuilder, entry: Entry) -> int:
         # (another provider's tokens say nothing about this one's)
         learned = builder.prefix.calibration.learn(sent, turn.usage)
         builder.prefix = replace(builder.prefix, calibration=learned)
+    if sent is not None and builder.prefix.learned_limits:
+        size = answered_size(sent, turn.usage, builder.prefix.calibration)
+        limits = limits_after_reply(builder.prefix.learned_limits, sent.model, size)
+        builder.prefix = replace(builder.prefix, learned_limits=limits)
     place = None if sent is None else turn.answers
     compacts = _compact(builder, entry, turn, place) if turn.is_compaction else False
     signed_prefix, model = "", entry.meta.model if entry.meta is not None else ""
@@ -306,16 +311,19 @@ def _failure(builder: ViewBuilder, entry: Entry) -> int:
     if failure.failure in (NO_SUMMARY, UNUSED_SUMMARY):
         spent = builder.summaries.spent + tokens_spent(failure.usage)
         builder.summaries = replace(builder.summaries, spent=spent)
-    if failure.limit and failure.model:
-        limits = with_value(builder.prefix.learned_limits, failure.model, failure.limit)
-        builder.prefix = replace(builder.prefix, learned_limits=limits)
     if failure.failure == REASONING_REFUSED:
         is_some_left = _refuse_reasoning(builder, entry)
-        known = after_refusal(builder.prefix.refused_reasoning, failure.model, is_some_left=is_some_left)
-        builder.prefix = replace(builder.prefix, refused_reasoning=known)
+        refusing = after_refusal(builder.prefix.refused_reasoning, failure.model, is_some_left=is_some_left)
+        builder.prefix = replace(builder.prefix, refused_reasoning=refusing)
     if failure.used and sent is not None:
         learned = builder.prefix.calibration.refused(sent, failure.used)
         builder.prefix = replace(builder.prefix, calibration=learned)
+    if failure.limit and failure.model:
+        known = builder.prefix.learned_limits
+        limit = known.get(failure.model, LearnedLimit(failure.limit))
+        refused = failure.used or (0 if sent is None else round(sent.tokens * builder.prefix.calibration.ratio))
+        limit = limit.after_refusal(failure.limit, refused, failure.stated, entry.seq)
+        builder.prefix = replace(builder.prefix, learned_limits=with_value(known, failure.model, limit))
     return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 
 

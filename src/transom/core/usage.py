@@ -9,6 +9,11 @@ down. The reason: some gateways report only the part of the prompt that they did
 would let a window grow beyond the model's limit. Down, the ratio moves towards the highest of the replies that are
 compared, not towards the newest: after a few short requests with a low ratio, the next long one must not be too large.
 
+A refusal may say how many tokens the request had, and raises the ratio at once. It may be wrong: then the replies after
+it report about the ratio that was known before. `REFUTING` of these in a row, each for a request of at least a quarter
+of the refused one, refute it if it was more than a tenth higher: the ratio from before is in force again. (Reports of
+the uncached part alone lie below that ratio.) After each refutation four times as many are needed.
+
 A reply is evidence if it says how much was read from the cache, or if nothing could be read from it, because the
 request shared nothing with the one before. And one reply is not enough: the newest replies that are evidence (at least
 `MIN_REPORTS`, at most `MAX_REPORTS`) must report about the same ratio for prompts of different sizes. If a part of the
@@ -33,6 +38,10 @@ MAX_REPORTS = 8
 """How many of the newest replies that are evidence are compared. All of them must agree."""
 MAX_DISAGREEMENT = 1.1
 """Replies agree if the highest ratio is at most this times the lowest."""
+REFUTING = 3
+"""Replies in a row that refute the ratio of a refusal for the first time."""
+MIN_REFUTING_SHARE = 0.25
+"""The least share of the refused request's tokens that the request of such a reply has."""
 MIN_SIZE_DIFFERENCE = 1.25
 """Prompts differ in size if the largest has at least this times the tokens of the smallest."""
 
@@ -47,15 +56,22 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
     ratio: float = 1.0
     reports: tuple[tuple[int, float], ...] = ()
     of_refusal: float = 0.0
-    """The ratio that the newest refusal set; 0 if there was none."""
+    """The ratio that the newest refusal set; 0 if there was none, or if it was refuted."""
+    before_refusal: float = 0.0
+    """The ratio before the refusal, or before the first of several in a row; 0 if there is none to be refuted."""
+    refused_tokens: int = 0
+    """The tokens of the refused request, as we count."""
+    steady: int = 0
+    """The newest replies in a row that reported about the ratio of before the refusal; without one, about `ratio`."""
+    refuted: int = 0
+    """How many refusals were refuted."""
 
     def learn(self, sent: Sent, usage: Usage) -> Calibration:
         """The calibration after a reply to the request `sent`, whose usage the provider reports. The ratio moves as the
         docstring of this module says. Without a number of prompt tokens (`usage.prompt` is 0) nothing changes."""
         if not usage.prompt or not sent.tokens:
             return self
-        whole = usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
-        seen = whole / sent.tokens
+        seen = whole_prompt(usage) / sent.tokens
         reports = self.reports
         is_evidence = bool(usage.cached or not sent.shared_tokens)
         if is_evidence:
@@ -66,16 +82,47 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
             goal = max(MIN_RATIO, *(ratio for _, ratio in reports))
         else:
             goal = self.ratio
-        return replace(self, ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
+        learned = replace(self, ratio=self.ratio + STEP * (goal - self.ratio), reports=reports)
+        return learned._after_report(sent.tokens, seen)
+
+    def _after_report(self, tokens: int, seen: float) -> Calibration:
+        """This calibration with one more reply that may refute the newest refusal."""
+        known = self.before_refusal or self.ratio
+        is_near = max(known, seen) <= MAX_DISAGREEMENT * min(known, seen)
+        if not is_near:
+            return replace(self, steady=0) if self.steady else self
+        if tokens < MIN_REFUTING_SHARE * self.refused_tokens:
+            return self
+        steady = min(self.steady + 1, self._refuting)
+        if not self.before_refusal or steady < self._refuting:
+            return replace(self, steady=steady) if steady != self.steady else self
+        return replace(
+            self,
+            ratio=min(self.ratio, max(known, seen)),
+            of_refusal=0.0,
+            before_refusal=0.0,
+            refused_tokens=0,
+            refuted=self.refuted + 1,
+        )
+
+    @property
+    def _refuting(self) -> int:
+        """How many replies in a row refute a refusal."""
+        return REFUTING * 4 ** min(self.refuted, 6)
 
     def at_limit(self, refused: float) -> float:
         """The ratio to use for a request that is as long as a learned limit allows. `refused`: the ratio of the request
         that was refused.
 
         It is `refused`, because that was measured on a request of this size. But if the newest replies agree on a
-        higher ratio, or on one that is more than a tenth lower, it is the highest one of theirs.
+        higher ratio, or on one that is more than a tenth lower, it is the highest one of theirs. If they are no
+        evidence, but enough of them in a row reported about the known ratio, it is that one.
         """
-        agreed = max(ratio for _, ratio in self.reports) if _agree(self.reports) else refused
+        agreed = refused
+        if _agree(self.reports):
+            agreed = max(ratio for _, ratio in self.reports)
+        elif not self.before_refusal and self.steady >= self._refuting:
+            agreed = self.ratio
         return max(refused, agreed) if refused <= MAX_DISAGREEMENT * agreed else agreed
 
     def refused(self, sent: Sent, used: int) -> Calibration:
@@ -86,7 +133,21 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
         if not sent.tokens:
             return self
         ratio = max(self.ratio, min(MAX_RATIO, used / sent.tokens))
-        return replace(self, ratio=ratio, of_refusal=ratio)
+        before = self.before_refusal or self.ratio
+        can_be_refuted = ratio > MAX_DISAGREEMENT * before
+        return replace(
+            self,
+            ratio=ratio,
+            of_refusal=ratio,
+            before_refusal=before if can_be_refuted else 0.0,
+            refused_tokens=sent.tokens if can_be_refuted else 0,
+            steady=0,
+        )
+
+
+def whole_prompt(usage: Usage) -> int:
+    """The tokens of a prompt, those that were read from the cache included: some providers report them beside it."""
+    return usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
 
 
 def _agree(reports: tuple[tuple[int, float], ...]) -> bool:

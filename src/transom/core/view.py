@@ -158,8 +158,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
     @property
     def learned_limits(self) -> Mapping[str, int]:
         """The tokens, as the provider counts them, that a request to a model may have: by "provider:model", for models
-        that have refused a longer one."""
-        return self.prefix.learned_limits
+        that have refused a longer one. Replies raise them again: see `transom.core.learned_limit`."""
+        return {model: limit.tokens for model, limit in self.prefix.learned_limits.items()}
 
     @property
     def first_task(self) -> tuple[int, ...]:

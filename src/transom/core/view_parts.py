@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from transom.cache_prices import SinceBreak
 from transom.core.entry import CallPlace, Entry
+from transom.core.learned_limit import LearnedLimit
 from transom.core.persistent import with_value, without_key
 from transom.core.usage import Calibration
 
@@ -73,9 +74,9 @@ class Prefix(Struct, frozen=True, gc=False):
     """Whether any turn of the log has reasoning that is bound to the exact prefix that it was made on."""
     newest_signed: int = -1
     """No unit behind this key shows bound reasoning."""
-    learned_limits: Mapping[str, int] = _EMPTY
-    """The tokens that a request to a model may have, by "provider:model": of models that refused one as too long. If
-    the provider did not say its limit, it is derived from the size of what was refused."""
+    learned_limits: Mapping[str, LearnedLimit] = _EMPTY
+    """What a request to a model may have, by "provider:model": of models that refused one as too long. If the provider
+    did not say its limit, it is derived from the size of what was refused."""
     refused_reasoning: Mapping[str, int] = _EMPTY
     """By "provider:model": what is known of a model that refused reasoning and has taken none since. See
     `after_refusal`."""

@@ -20,7 +20,7 @@ from msgspec import Struct
 from transom.conversation.conversation import Conversation
 from transom.conversation.failures import leave_out_refused
 from transom.conversation.model_calls.model_call import model_of_reply
-from transom.conversation.model_calls.retry import Attempts, Retry
+from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.request import Request, shared_body
 from transom.conversation.summary_job import AwaitSummary
 from transom.core.entry import Meta
@@ -210,8 +210,10 @@ class Exchange:
                     self.close()
                 return reply
             next_try = attempts.after(error, Request(body.dialect.arguments(rendered), window))
-            self._log_failure(next_try.kind, next_try.text, limit=next_try.limit, used=next_try.used)
+            self._log_failure(next_try.kind, next_try.text, next_try=next_try)
             if next_try.error is not None:
+                if next_try.kind == "overflow":  # the client gets the server's own words
+                    _logger.warning("conversation %s: %s", quote(conv.log.name), next_try.error)
                 break
             leave_out_refused(conv, next_try, window.view, said="")
             self.figures.overflows += next_try.kind == "overflow"
@@ -333,9 +335,11 @@ class Exchange:
         except TransomError as error:
             _logger.warning("conversation %s: a reply is not logged: %s", quote(opened.name), error)
 
-    def _log_failure(self, kind: str, error: str, *, limit: int = 0, used: int = 0, usage: Usage | None = None) -> None:
+    def _log_failure(
+        self, kind: str, error: str, *, next_try: NextTry | None = None, usage: Usage | None = None
+    ) -> None:
         """Log that a request gave no reply, with what had arrived of it. No window shows that, because the client
-        decides what it goes on with."""
+        decides what it goes on with. `next_try`: what follows, with the numbers of an overflow."""
         opened, stream = self._opened, self._stream
         assert opened is not None
         if stream is not None:
@@ -348,8 +352,9 @@ class Exchange:
             answers=None if sent is None else sent.seq,
             error=shorten(without_keys(error), _ERROR_CHARACTERS),
             model=model_name(cast("Provider", self._model)),
-            limit=limit,
-            used=used,
+            limit=0 if next_try is None else next_try.limit,
+            used=0 if next_try is None else next_try.used,
+            stated=0 if next_try is None else next_try.stated,
             usage=usage,
         )
         self._stream = None

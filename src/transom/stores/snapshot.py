@@ -92,7 +92,7 @@ def encode_view(view: View) -> bytes:
         prefix=replace(
             view.prefix,
             in_flight=None,
-            learned_limits=dict(view.learned_limits),
+            learned_limits=dict(view.prefix.learned_limits),
             refused_reasoning=dict(view.prefix.refused_reasoning),
         ),
         landmarks=view.landmarks,

@@ -13,6 +13,7 @@ import pytest
 
 from transom import BudgetImpossible, Conversation, InvalidMessage, InvalidSetting, ProviderError, Retry
 from transom.conversation.fit import fit
+from transom.conversation.settings import SharedLimits
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.window import Window
 from transom.stores import open_store
@@ -346,6 +347,13 @@ def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
         assert (learned.of("openai"), learned.of("")) == (None, None)
 
 
+def told(shared: SharedLimits, model: str) -> tuple[int, float]:
+    """The tokens and the ratio of a shared limit."""
+    known = shared.of(model)
+    assert known is not None
+    return known.tokens, known.ratio
+
+
 def test_of_two_learned_limits_the_lower_one_counts_and_fit_knows_none() -> None:
     messages = [{"role": "user", "content": "a room with a view of the harbour " * 40}] * 3
     with asked(opened()) as conv, conv.fork() as fork:
@@ -353,9 +361,9 @@ def test_of_two_learned_limits_the_lower_one_counts_and_fit_knows_none() -> None
         assert shared is not None
         for limit, ratio in ((900, 1.0), (700, 1.5), (800, 1.2)):
             shared.learn("small", limit, ratio)
-        assert shared.of("small") == (700, 1.5)
+        assert told(shared, "small") == (700, 1.5)
         fork.request()
         fork.failed(400, body=OVERFLOW, model="small")
-        assert shared.of("small") == (fork.view.learned_limits["small"], 1.5)
+        assert told(shared, "small") == (fork.view.learned_limits["small"], 1.5)
         shared.learn("openai", 10, 1.0)
         assert fit(messages, settings=conv.settings, budget=32_000) == messages

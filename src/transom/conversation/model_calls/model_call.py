@@ -66,7 +66,16 @@ class PartialReply(Struct, frozen=True, kw_only=True):
         return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
 
     def failure(
-        self, kind: str, *, answers: int, model: str, final: bool, error: str = "", limit: int = 0, used: int = 0
+        self,
+        kind: str,
+        *,
+        answers: int,
+        model: str,
+        final: bool,
+        error: str = "",
+        limit: int = 0,
+        used: int = 0,
+        stated: int = 0,
     ) -> Failure:
         """The failure to log for the request with the seq `answers`.
 
@@ -83,6 +92,7 @@ class PartialReply(Struct, frozen=True, kw_only=True):
             model=model,
             limit=limit,
             used=used,
+            stated=stated,
             usage=self.usage,
         )
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.conversation.argument_checks import LONGEST
 from transom.conversation.request import Request
+from transom.core.budget import UNLIMITED
 from transom.core.message import REASONING_REFUSED, Assistant
 from transom.core.usage import MAX_RATIO
 from transom.core.window import Window
@@ -33,7 +35,7 @@ REASONING_ATTEMPTS = 2
 """How often, for one reply, a request is sent again because of its reasoning: first without the reasoning before the
 newest user message, then without any."""
 LEAST_GUESSED = 500
-"""The smallest limit that is concluded from a refusal without a limit, in tokens. No model in use takes fewer: so a
+"""The smallest limit that is concluded from a refusal without numbers, in tokens. No model in use takes fewer: so a
 server that refuses a shorter request (with status 413, for example) means something else than its tokens."""
 MOST_CLAIMED = 4.0
 """Tokens of a provider for one of ours, at most. A server that claims more has counted what is not in our request: what
@@ -83,8 +85,8 @@ class NextTry(Struct, frozen=True, kw_only=True):
     """What follows a failure: `error` to give up with; or, if it is None, another attempt after `wait` seconds, at the
     same provider or the next one.
 
-    `kind`, `text`: of the failure, for the log. `limit`, `used`: of an overflow, as in `Failure`. `left_out`: parts
-    that the provider refused, which the next attempt is without.
+    `kind`, `text`: of the failure, for the log. `limit`, `used`, `stated`: of an overflow, as in `Failure`. `left_out`:
+    parts that the provider refused, which the next attempt is without.
     """
 
     kind: str
@@ -93,6 +95,7 @@ class NextTry(Struct, frozen=True, kw_only=True):
     wait: float = 0.0
     limit: int = 0
     used: int = 0
+    stated: int = 0
     left_out: Sequence[RefusedPart] = ()
 
 
@@ -111,6 +114,7 @@ class Attempts(Generic[P]):
         self.max_tokens = max_tokens
         self.refused: ProviderError | None = None
         """The error with which the present provider refused a request as too long; None if it did not."""
+        self._contradiction = ""  # what to do if the newest refusal cannot be true
 
     @property
     def provider(self) -> P:
@@ -140,42 +144,46 @@ class Attempts(Generic[P]):
             self._of_provider += 1
             return NextTry(kind=error.kind, text=text, wait=wait)
         if len(self._providers) > 1:
-            return self._fall_back(error.kind, text)
+            return self._fall_back(NextTry(kind=error.kind, text=text))
         return NextTry(kind=error.kind, text=text, error=error)
 
     def cannot_shrink(self, why: BudgetImpossible | str) -> ProviderError:
         """The error to give up with when the model refused a request of which nothing more can be left out."""
         refused = self.refused
+        doubt = f"{self._contradiction}; or " if self._contradiction else ""
         return ProviderError(
             "overflow",
-            f"the model refused the request as too long, and it cannot be made smaller ({why}); shorten the system "
-            "prompt, the tools or the newest message, or take another model. The next run tries once more",
+            f"the model refused the request as too long, and it cannot be made smaller ({why}); "
+            f"{doubt}shorten the system prompt, the tools or the newest message, or take another model. The next run "
+            "tries once more",
             status=None if refused is None else refused.status,
             body="" if refused is None else refused.body,
         )
 
-    def _fall_back(self, kind: str, text: str, *, limit: int = 0, used: int = 0) -> NextTry:
+    def _fall_back(self, failed: NextTry) -> NextTry:
+        """Go on with the next provider, after this failure."""
         del self._providers[0]
         self._of_provider, self._overflows, self.refused = 1, 0, None
-        return NextTry(kind=kind, text=text, limit=limit, used=used)
+        return failed
 
     def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> NextTry:
         self._overflows += 1
-        self.refused = error
+        self.refused, self._contradiction = error, _contradiction(said, window)
         used = 0 if _has_more_beside(said, window) else said.used or 0  # else it would be learned as a ratio
         limit, smaller = 0, self.max_tokens
         if said.fix == "shrink_max_tokens":
             smaller = _smaller_answer(said, self.max_tokens)
         else:
             limit = _smaller_request(said, window, self._overflows)
+        failed = NextTry(kind="overflow", text=text, limit=limit, used=used, stated=_stated(said, window))
         if self._overflows < OVERFLOW_ATTEMPTS and (limit or smaller != self.max_tokens):
             self.max_tokens = smaller
-            return NextTry(kind="overflow", text=text, limit=limit, used=used)
+            return failed
         if len(self._providers) > 1:
-            return self._fall_back("overflow", text, limit=limit, used=used)
+            return self._fall_back(failed)
         if said.fix == "shrink_input" and not limit:
-            return NextTry(kind="overflow", text=text, error=self.cannot_shrink(_bill(window, said)), used=used)
-        return NextTry(kind="overflow", text=text, error=_given_up(error, window, said), limit=limit, used=used)
+            return replace(failed, error=self.cannot_shrink(_bill(window, said)))
+        return replace(failed, error=_given_up(error, window, said))
 
 
 def _has_reasoning(window: Window) -> bool:
@@ -185,8 +193,9 @@ def _has_reasoning(window: Window) -> bool:
 
 def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
     """The tokens that the next request may have, as the planner will count them; less than this one had. 0 if not even
-    the head fits them: such a limit is not learned, because the conversation could only stay below it. 0 too if the
-    provider named no limit, and these are fewer than `LEAST_GUESSED`.
+    the head fits them: such a limit is not learned, because the conversation could only stay below it. 0 too if they
+    are a guess, because the provider did not say how many tokens the request had, and fewer than `LEAST_GUESSED` and
+    than half of the limit that the provider named.
 
     The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `MAX_RATIO`: what is beyond
     that is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
@@ -207,8 +216,16 @@ def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
         ratio = max(known, min(MAX_RATIO, seen))
         smaller = int(share * raw * ratio)
         limit = smaller if said.limit is None else min(smaller, int(said.limit * ratio / max(ratio, seen)))
-    least = 0 if said.limit else LEAST_GUESSED
+    least = min(LEAST_GUESSED, (said.limit or UNLIMITED) // 2) if not said.used else 0
     return limit if limit > max(least, window.view.head_size.tokens * ratio) else 0
+
+
+def _stated(said: Overflow, window: Window) -> int:
+    """The limit that the provider has named, without what the caller sends beside our request; 0 if it named none."""
+    if not said.limit or not _has_more_beside(said, window):
+        return said.limit or 0
+    beside = (said.used or 0) - round(window.size.tokens * window.view.calibration)
+    return max(0, said.limit - beside)
 
 
 def _has_more_beside(said: Overflow, window: Window) -> bool:
@@ -228,9 +245,27 @@ def _smaller_answer(said: Overflow, wanted: int | None) -> int:
 def _given_up(error: ProviderError, window: Window, said: Overflow) -> ProviderError:
     return ProviderError(
         "overflow",
-        f"still too long after {OVERFLOW_ATTEMPTS} attempts: {_bill(window, said)}",
+        f"still too long after {OVERFLOW_ATTEMPTS} attempts: {_bill(window, said)}; "
+        + (_contradiction(said, window) or "give a smaller budget, or take a model with a larger context window"),
         status=error.status,
         body=error.body,
+    )
+
+
+def _contradiction(said: Overflow, window: Window) -> str:
+    """What to do about a refusal that cannot be true of this request: the provider states a limit that the request is
+    far below. Empty for any other refusal."""
+    if _has_more_beside(said, window):
+        return (
+            f"the server counts {said.used:,} tokens: look what else is sent with the request, or what stands between "
+            "here and the model"
+        )
+    if said.used or not said.limit or window.size.tokens * MAX_RATIO > said.limit:
+        return ""
+    return (
+        "this is far below the limit that the server states, so the refusal is not about the length of this request: "
+        "look what stands between here and the model (a gateway, a server that is starting), and ask again later; what "
+        "was learned from it is forgotten step by step as replies come"
     )
 
 

@@ -5,6 +5,7 @@ It does not lock, and does not check that the conversation is open: the caller h
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -38,7 +39,8 @@ from transom.conversation.state_and_head_parts import (
 )
 from transom.conversation.usage import WindowUsage, window_usage
 from transom.core.budget import Budget
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Sent
+from transom.core.learned_limit import answered_size
 from transom.core.log import IndexCache
 from transom.core.message import Assistant, Failure, Head, Instruction, Raw
 from transom.core.plan import Plan, compaction, edits_on_arrival, needs_nothing, plan
@@ -48,13 +50,15 @@ from transom.core.summary import Summarise, Summary, SummaryOptions
 from transom.core.unit import Unit, units_in
 from transom.core.view import View
 from transom.core.window import Window
-from transom.errors import BudgetImpossible, InvalidMessage
+from transom.errors import BudgetImpossible, InvalidMessage, quote
 from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.models import context_size
 from transom.stores import StoredLog
 from transom.strategies.summary.native_compaction import compactions, without_compaction
 from transom.wire.dialects import dialect_named, with_digest_role
+
+_logger = logging.getLogger(__name__)
 
 
 class Planned(NamedTuple):
@@ -74,7 +78,8 @@ class RequestPlanner:
         shared = settings.shared_limits or SharedLimits()
         self.settings = replace(settings, shared_limits=shared)  # forks and sub-agents get it from there
         self.writer = LogWriter(log, settings.dialect.format_counter(settings.counter), settings.clock, settings.owner)
-        self.writer.subscribe(self._share_limits, only=Failure)
+        self.writer.subscribe(self._share_refusals, only=Failure)
+        self.writer.subscribe(self._share_replies, only=Assistant)
         self.indexes = IndexCache()
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
@@ -102,8 +107,7 @@ class RequestPlanner:
     def fork(self, log: StoredLog) -> RequestPlanner:
         """The planner of a fork, whose log this is. It has these settings, and what no setting says: the tags, the
         mode, and the model with its limits."""
-        for model, limit in self.view.learned_limits.items():  # also those of an earlier process
-            self._share_limit(model, limit, self.view.calibration)
+        self._share_earlier()
         other = RequestPlanner(log, self.settings)
         other.writer.tags, other.mode = self.writer.tags, self.mode
         other._known_context, other._model = self._known_context, self._model
@@ -356,13 +360,18 @@ class RequestPlanner:
 
         The limit is in the provider's tokens, as the ratio of the refused request counts them. If this conversation's
         own ratio is smaller, the limit falls in proportion. A limit of this log is taken with this log's ratio.
+
+        If the limit has the name of a model, the shared one holds: this log's refusals and replies have taught it too.
         """
         if not self._trusts_learned:
             return None
-        own, known = self.view.learned_limits.get(self.model), self._shared_limits.of(self.model)
+        own = self.view.prefix.learned_limits.get(self.model)
+        if own is not None:
+            self._share_earlier()
+        known = self._shared_limits.of(self.model)
         calibration = self.view.prefix.calibration
         if own is not None:
-            known = SharedLimit(min(own, known.tokens) if known else own, calibration.of_refusal or calibration.ratio)
+            known = SharedLimit(known.limit if known else own, calibration.of_refusal or calibration.ratio)
         if known is None:
             return None
         return int(known.tokens * min(1.0, calibration.ratio / calibration.at_limit(known.ratio)))
@@ -372,16 +381,39 @@ class RequestPlanner:
         assert self.settings.shared_limits is not None, "made when the planner was"
         return self.settings.shared_limits
 
-    def _share_limits(self, _before: View, after: View, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if isinstance(failure := entry.body, Failure) and failure.limit:
-                self._share_limit(failure.model, failure.limit, after.calibration)
+    def _share_earlier(self) -> None:
+        """Share the limits that this log has from an earlier process."""
+        for model, limit in self.view.prefix.learned_limits.items():
+            if self._is_shared(model):
+                self._shared_limits.learned_elsewhere(model, limit, self.view.calibration)
 
-    def _share_limit(self, model: str, limit: int, ratio: float) -> None:
-        """Share a limit with other conversations, if it has the name of a model. A limit that is known under the name
-        of the dialect alone may be another model's there."""
-        if model not in {"", self.settings.dialect.name}:
-            self._shared_limits.learn(model, limit, ratio)
+    def _share_refusals(self, _before: View, after: View, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if isinstance(failure := entry.body, Failure) and failure.limit and failure.model:
+                _logger.warning(
+                    "conversation %s: %s", quote(self.writer.log.name), _limit_notice(failure, entry, after)
+                )
+                if self._is_shared(failure.model):
+                    known = after.prefix.learned_limits[failure.model]
+                    self._shared_limits.learn(
+                        failure.model, failure.limit, after.calibration, refused=known.refused, stated=failure.stated
+                    )
+
+    def _share_replies(self, before: View, after: View, entries: Sequence[Entry]) -> None:
+        requests = [entry for entry in (before.in_flight, *entries) if entry is not None]
+        sent = {entry.seq: entry.body for entry in requests if isinstance(entry.body, Sent)}
+        for entry in entries:
+            turn = entry.body
+            request = sent.get(turn.answers or 0) if isinstance(turn, Assistant) else None
+            if request is None or not isinstance(turn, Assistant) or self._shared_limits.of(request.model) is None:
+                continue
+            calibration = after.prefix.calibration
+            self._shared_limits.answered(request.model, answered_size(request, turn.usage, calibration), calibration)
+
+    def _is_shared(self, model: str) -> bool:
+        """Whether a limit is shared with other conversations: if it has the name of a model. A limit that is known
+        under the name of the dialect alone may be another model's there."""
+        return model not in {"", self.settings.dialect.name}
 
     def _plan(
         self, view: View, options: WindowOptions, asked: SummaryOptions | None = None, summary: Summary | None = None
@@ -408,6 +440,7 @@ class RequestPlanner:
             meta=tagged(None, self.writer.tags),
             summary_options=summary_options,
             summary=summary,
+            model=self._model,
         )
 
     def _first_head(self) -> Head:
@@ -466,6 +499,17 @@ class RequestPlanner:
         if self.view.sent_tokens and not at_break and (system, tools) == (sent_system, sent.tools):
             return system + sent_parts
         return system + part_messages(self.settings.head_parts, self.view, self.settings.dialect)
+
+
+def _limit_notice(failure: Failure, entry: Entry, after: View) -> str:
+    """What a refusal has taught, in one line. `after`: the view with the failure."""
+    learned = after.prefix.learned_limits[failure.model]
+    size = f" of {learned.refused:,} tokens" if learned.refused else ""
+    stated = f" and stated a limit of {failure.stated:,}" if failure.stated else ""
+    return (
+        f"{quote(failure.model)} refused a request{size} as too long{stated} (entry {entry.seq}): from now on its "
+        f"requests have at most {learned.tokens:,} tokens; each reply near this limit raises it again"
+    )
 
 
 def _without_compaction_entries(view: View, at: float, seq: int, why: str) -> tuple[Entry, ...]:

@@ -304,6 +304,7 @@ class AgentLoop:
             error=next_try.text,
             limit=next_try.limit,
             used=next_try.used,
+            stated=next_try.stated,
         )
         cost = self._cost_of(partial.usage)
         return RequestFailed(

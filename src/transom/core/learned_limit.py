@@ -1,0 +1,120 @@
+"""What the refusals of one model, and its answers after them, say about the longest request that it takes.
+
+A refusal teaches a limit, but it may be untrue: a server that starts, a gateway before another model, or an error that
+only sounds like one about length. A model whose window really is smaller refuses again. So the limit falls at once and
+rises by steps, and what was refused is tried again with patience. The rule:
+
+- A refusal sets the limit to what the next request may have. It notes the size that was refused, and the limit that the
+  model has stated, if it has.
+- A reply counts if its request had at least half of the limit, and if the tokens that the provider reports for it are
+  at most a tenth more than ours: otherwise our counts are too low, and the calibration must learn that first.
+- After each such reply the limit goes half of the way to the refused size, until it is within a tenth of it.
+- After `PATIENCE` such replies in that last tenth, larger requests are tried: up to twice the refused size.
+- An answer to a request that was larger than the refused one refutes the refusal: from then on the limit doubles after
+  each such reply.
+- A refusal after answers multiplies the patience by `LESS_OFTEN`: so in 200 turns a model whose window really is
+  smaller refuses about five requests. Two things set the patience back: an answer that refutes a refusal, and a refusal
+  of no more than the model has answered, because one of the two cannot be true any more.
+- The limit never rises above what the model has stated, unless it has answered more than that.
+
+All sizes are tokens as the provider counts them, as far as it has told us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from transom.core.entry import Sent
+from transom.core.message import Usage
+from transom.core.persistent import with_value
+from transom.core.usage import MAX_DISAGREEMENT, Calibration, whole_prompt
+
+PATIENCE = 4
+"""Replies near the limit before a size that was refused is tried for the first time."""
+LESS_OFTEN = 4
+"""By how much the patience grows with each refusal that follows an answer."""
+NEAR = 0.5
+"""A reply counts if its request had at least this share of the limit."""
+CLOSE = 1.1
+"""The limit is close to the refused size if that is at most this times the limit."""
+
+
+class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
+    """The most tokens that a request to one model may have, because it has refused more: `tokens`. The docstring of
+    this module has the rule by which it changes."""
+
+    tokens: int
+    refused: int = 0
+    """The size of the request that was refused; 0 if it is not known, or if the refusal was refuted."""
+    stated: int = 0
+    """The limit that the model has stated; 0 if it has stated none."""
+    answered: int = 0
+    """The largest request that was answered since the limit was learned; 0 if none was."""
+    replies: int = 0
+    """Replies that count since the limit has changed."""
+    patience: int = PATIENCE
+    entry: int = -1
+    """The seq of the newest refusal; -1 if it is in another log."""
+
+    def after_refusal(self, limit: int, refused: int, stated: int, entry: int = -1) -> LearnedLimit:
+        """The limit after one more refusal. `limit`: what the next request may have. `refused`: the tokens of the
+        request; `stated`: what the model says it takes; each is 0 if it is not known."""
+        patience, answered = self.patience, self.answered
+        if answered >= refused > 0:
+            patience, answered = PATIENCE, 0
+        elif answered:
+            patience *= LESS_OFTEN
+        return LearnedLimit(
+            tokens=limit,
+            refused=refused,
+            stated=stated or self.stated,
+            answered=answered,
+            patience=patience,
+            entry=entry,
+        )
+
+    def after_reply(self, size: int) -> LearnedLimit:
+        """The limit after a reply to a request of this size; with 0 the reply says nothing about the limit."""
+        answered = max(self.answered, size)
+        known = replace(self, answered=answered) if answered != self.answered else self
+        if self.refused and answered > self.refused:
+            known = replace(known, refused=0, patience=PATIENCE, replies=0)
+        if size < NEAR * self.tokens:
+            return known
+        known = replace(known, replies=known.replies + 1)
+        raised = known._next_step()
+        if known.stated:
+            raised = min(raised, max(known.stated, answered))
+        return replace(known, tokens=raised, replies=0) if raised > known.tokens else known
+
+    def _next_step(self) -> int:
+        """The limit after the replies so far, if nothing was stated."""
+        if not self.refused:
+            return 2 * self.tokens
+        if self.tokens > self.refused:  # it is being tried
+            return self.tokens
+        if self.refused > CLOSE * self.tokens:
+            return (self.tokens + self.refused) // 2
+        return 2 * self.refused if self.replies >= self.patience else self.tokens
+
+
+def answered_size(sent: Sent, usage: Usage | None, calibration: Calibration) -> int:
+    """The size of a request that was answered, for `LearnedLimit.after_reply`; 0 if the provider reports so many more
+    tokens than we count that our counts cannot be compared with a limit yet. `calibration`: with this reply."""
+    ours = round(sent.tokens * calibration.ratio)
+    reported = 0 if usage is None else whole_prompt(usage)
+    return 0 if reported > MAX_DISAGREEMENT * ours else max(ours, reported)
+
+
+def limits_after_reply(limits: Mapping[str, LearnedLimit], model: str, size: int) -> Mapping[str, LearnedLimit]:
+    """The learned limits, by model, after a reply of this model. `model`: as in `Sent.model`; empty means that the
+    limit of a request without a model's name is meant, which has the name of the dialect. `size`: as `answered_size`
+    gives it."""
+    names = [model] if model else [name for name in limits if ":" not in name]
+    for name in names:
+        if (known := limits.get(name)) is not None and (after := known.after_reply(size)) is not known:
+            limits = with_value(limits, name, after)
+    return limits

@@ -1,0 +1,220 @@
+"""What refusals teach about the longest request of a model, and how replies take it back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import openai
+import pytest
+
+import transom
+from transom import AsyncConversation, Conversation, ProviderError, Retry
+from transom.core.message import Failure
+from transom.providers.scripted import Fault, Reply, Scripted
+
+LIMIT = 4_096
+WORDS = {
+    "both numbers": "This model's maximum context length is {limit} tokens. However, your messages resulted in {used}.",
+    "the limit": "This model's maximum context length is {limit} tokens.",
+    "nothing": "prompt is too long",
+}
+AT_ONCE = Retry(wait=0)
+WISH = "a room with a view of the harbour "
+
+
+def refusal(words: str, used: int = 0, limit: int = LIMIT) -> Fault:
+    said = {"error": {"message": WORDS[words].format(limit=limit, used=used), "code": "context_length_exceeded"}}
+    return Fault(kind="bad_request", status=400, body=json.dumps(said))
+
+
+class Server:
+    """A model that takes `LIMIT` tokens, and that counts `factor` tokens for four characters. `lies`: how many of the
+    next requests it refuses although they are shorter."""
+
+    def __init__(self, words: str, *, factor: float = 1.0, dialect: str = "openai", claims: int = 0) -> None:
+        self.words, self.factor, self.claims, self.lies = words, factor, claims, 0
+        self.provider = Scripted(then=self._answer, count=self.size, dialect=dialect)
+
+    def size(self, body: Any) -> int:
+        return int(len(json.dumps(body, ensure_ascii=False)) / 4 * self.factor)
+
+    def _answer(self, body: Any) -> str | Fault:
+        if self.lies:
+            self.lies -= 1
+            return refusal(self.words, self.claims)
+        size = self.size(body)
+        return refusal(self.words, size) if size > LIMIT else "Noted."
+
+    @property
+    def last_sizes(self) -> list[int]:
+        return [self.size(body) for body in self.provider.requests[-8:]]
+
+
+def refusals(conv: Any) -> int:
+    return sum(isinstance(entry.body, Failure) for entry in conv.log)
+
+
+@pytest.mark.parametrize(
+    ("words", "factor", "most"), [("both numbers", 0.8, 1), ("the limit", 1.3, 2), ("nothing", 1.0, 5)]
+)
+def test_a_model_that_takes_less_than_the_budget_refuses_few_of_200_requests(
+    words: str, factor: float, most: int
+) -> None:
+    server = Server(words, factor=factor)
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        for turn in range(200):
+            size = 40 if turn % 17 == 5 else 4 + turn * 7 % 20
+            assert conv.run(WISH * (2 * size), provider=server.provider, retry=AT_ONCE).text
+        assert 1 <= refusals(conv) <= most
+        assert max(server.last_sizes) > 0.75 * LIMIT, "and its window is used"
+
+
+@pytest.mark.parametrize("lies", [1, 2, 3, 6])
+@pytest.mark.parametrize("words", WORDS)
+def test_windows_grow_again_after_refusals_that_were_not_true(words: str, lies: int) -> None:
+    server = Server(words, claims=8_000)
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+
+        def run(turns: int) -> None:
+            for _ in range(turns):
+                try:
+                    conv.run(WISH * 20, provider=server.provider, retry=AT_ONCE)
+                except ProviderError as error:
+                    assert error.kind == "overflow"
+
+        run(20)
+        before, server.lies = max(server.last_sizes), lies
+        run(2)
+        assert server.last_sizes[-1] < before
+        run(38)
+        assert max(server.last_sizes) > 0.9 * before
+
+
+@pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic", "gemini", "mistral"])
+def test_so_do_those_of_every_dialect(dialect: str) -> None:
+    server = Server("the limit", dialect=dialect)
+    with Conversation.open("memory:", "c", budget=10_000, dialect=dialect) as conv:
+        for turn in range(50):
+            server.lies = 2 if turn == 20 else 0
+            conv.run(WISH * 20, provider=server.provider, retry=AT_ONCE)
+            if turn == 20:
+                assert conv.window_usage.budget < 1_250
+        assert conv.window_usage.budget > 0.75 * LIMIT
+
+
+def test_so_do_those_of_an_async_stream_and_those_of_a_log_that_is_opened_again(tmp_path: Any) -> None:
+    place, server = str(tmp_path / "c.db"), Server("nothing")
+
+    async def talk(turns: int, lies: int) -> int:
+        async with await AsyncConversation.open(place, "c", budget=10_000) as conv:
+            for turn in range(turns):
+                server.lies = lies if turn == turns - 1 else 0
+                async for _ in conv.stream(WISH * 20, provider=server.provider, retry=AT_ONCE):
+                    pass
+            return conv.window_usage.budget
+
+    assert asyncio.run(talk(20, 2)) < 1_250
+    assert asyncio.run(talk(30, 0)) > 3_000
+
+
+def test_so_do_those_of_a_wrapped_client_in_all_its_conversations(tmp_path: Any) -> None:
+    server = Server("the limit")
+
+    def client() -> Any:
+        sdk = openai.OpenAI(api_key="none", http_client=server.provider.http_client(), max_retries=0)
+        return transom.wrap(sdk, store=str(tmp_path / "c.db"), budget=10_000)
+
+    def ask(client: Any, messages: list[Any], text: str) -> None:
+        messages.append({"role": "user", "content": text})
+        try:
+            reply = client.chat.completions.create(model="m", messages=messages)
+            messages.append({"role": "assistant", "content": reply.choices[0].message.content})
+        except openai.BadRequestError:
+            messages.append({"role": "assistant", "content": "(failed)"})
+
+    wrapped, talk, other = client(), list[Any](), list[Any]()
+    for _ in range(20):
+        ask(wrapped, talk, WISH * 20)
+    server.lies = 3
+    ask(wrapped, talk, WISH * 20)
+    for _ in range(15):
+        ask(wrapped, talk, WISH * 20)
+    again = client()  # a new process
+    for _ in range(15):
+        ask(again, talk, WISH * 20)
+    assert max(server.last_sizes) > 2_500
+    for turn in range(30):
+        ask(again, other, f"{turn} " + WISH * 20)
+    assert max(server.last_sizes) > 2_500
+
+
+def test_a_ratio_that_a_refusal_claims_is_taken_back_without_cached_counts() -> None:
+    server = Server("both numbers", claims=5_500)
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        ratios = list[float]()
+        for turn in range(40):
+            server.lies = 1 if turn == 20 else 0
+            conv.run(WISH * 20, provider=server.provider, retry=AT_ONCE)
+            ratios.append(conv.view.calibration)
+        assert ratios[21] > 1.2 * ratios[19]
+        assert ratios[-1] <= 1.1 * ratios[19]
+
+
+def test_a_refusal_far_below_the_stated_limit_ends_in_an_error_that_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    faults = [refusal("the limit")] * 3
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        conv.user(WISH * 100)
+        conv.observe({"role": "assistant", "content": "Noted."})
+        with pytest.raises(ProviderError, match=r"not about the length of this request.*a gateway"):
+            conv.run("Hello", provider=Scripted(*faults), retry=AT_ONCE)
+    assert "'scripted:scripted' refused a request of" in caplog.text
+    assert "stated a limit of 4,096" in caplog.text
+
+
+def test_the_client_of_a_wrapped_spiral_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    sdk = openai.OpenAI(api_key="none", http_client=Scripted(*[refusal("the limit")] * 3).http_client(), max_retries=0)
+    client = transom.wrap(sdk, store="memory:", budget=10_000)
+    with caplog.at_level(logging.WARNING), pytest.raises(openai.BadRequestError):
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": WISH * 100}])
+    assert "not about the length of this request" in caplog.text
+
+
+def test_replies_of_another_model_say_nothing() -> None:
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        for _ in range(8):
+            conv.user(WISH * 20)
+            conv.observe({"role": "assistant", "content": "Noted."})
+        conv.plan_for("openai:small")
+        conv.user("Hello")
+        conv.request()
+        assert conv.failed(400, body=json.dumps({"error": "prompt is too long"})).retry
+        conv.request()
+        conv.observe({"role": "assistant", "content": "Noted."})
+        limit = conv.view.learned_limits["openai:small"]
+        conv.plan_for("openai:large")
+        for _ in range(8):
+            conv.user(WISH * 20)
+            conv.request()
+            conv.observe({"role": "assistant", "content": "Noted."})
+        assert conv.view.learned_limits == {"openai:small": limit}
+
+
+def test_a_reply_without_usage_counts() -> None:
+    server = Scripted(*["Noted."] * 18, *[refusal("nothing")] * 2, then=Reply(text="Noted."))
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        for _ in range(30):
+            conv.user(WISH * 20)
+            while True:
+                request = conv.request()
+                try:
+                    reply: Any = server.complete(dict(request))
+                except ProviderError as error:
+                    assert conv.failed(error).retry
+                    continue
+                break
+            conv.observe(reply["choices"][0]["message"])
+        assert refusals(conv) == 2
+        assert conv.window_usage.budget > 2_500
