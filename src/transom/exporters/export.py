@@ -35,7 +35,7 @@ class Exported(Struct, kw_only=True):
 
 
 class Export(Iterator[bytes]):
-    """The bytes of an exported conversation, as an iterator of pieces.
+    """The bytes of an exported conversation, as an iterator of pieces; `export` makes it.
 
     The log is read while you iterate. `report`: what was written; it is final when the iteration has ended. `progress`:
     the share of the log that was read, from 0 to just below 1.

@@ -53,7 +53,8 @@ class LeftOut:
 def shown_messages(
     log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False
 ) -> Iterator[TimedMessage]:
-    """Yield the messages of these entries in a dialect. A result is put behind its call, whenever it came.
+    """Yield the messages of these entries in a dialect, in the order of the log; but each result directly behind the
+    turn with its call.
 
     Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
     call, and reasoning of another dialect. With `reasoning` true, the text of that reasoning is kept and only its

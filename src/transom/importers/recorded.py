@@ -77,7 +77,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     """The messages, in order."""
     system: Any = None
     tools: tuple[Raw, ...] = ()
-    """The schemas of its requests."""
+    """The schemas of the tools that its requests have."""
     source: str = ""
     injected: frozenset[int] = frozenset()
     compactions: Mapping[int, str] = {}

@@ -32,11 +32,12 @@ class ConversationBody(Struct, frozen=True, kw_only=True):
 class Container(Struct, frozen=True, kw_only=True):
     """A kind of file that holds conversations within other things.
 
-    `name`: as in `Format`. If it is empty, a conversation has the format of its messages. `title`: likewise, if no
-    `MessageFormat` has this name. `is_one`: true for a value of this kind, by its keys; `bodies`: the conversations in
-    it. `texts`: the parts of the value that hold what was said; they are compared with the messages, to report what was
-    left out. By default these parts are the messages as they came. `labels`: keys in these parts under which there are
-    no texts.
+    - `name`, `title`: as in `Format`. With an empty name, a conversation has the format of its messages. The title is
+      empty if there is no name, or if a `MessageFormat` of this name has the title.
+    - `is_one`: true for a value of this kind, by its keys. `bodies`: the conversations in such a value.
+    - `texts`: the parts of the value that hold what was said. They are compared with the messages that were read, to
+      report what was left out. None: these parts are the messages of the bodies. `labels`: keys in these parts under
+      which there are no texts.
     """
 
     name: str = ""
@@ -47,5 +48,6 @@ class Container(Struct, frozen=True, kw_only=True):
     labels: frozenset[str] = frozenset()
 
     def said_in(self, value: Raw, bodies: Iterable[ConversationBody]) -> object:
-        """The parts of a value of this kind that hold what was said. `bodies`: what `bodies` has made of it."""
+        """The parts of a value of this kind that hold what was said. `bodies`: the conversations that were found in
+        the value."""
         return [body.messages for body in bodies] if self.texts is None else self.texts(value)

@@ -40,14 +40,16 @@ class MessageFormat(Struct, frozen=True, kw_only=True):
 class Shape(Struct, frozen=True, kw_only=True):
     """Says where the things of a message stand, as paths and keys.
 
-    `role`: the role; `roles`: the role in OpenAI Chat of each role of the library; a message of another role is left
-    out. `content`: the keys of the content, a text or a list of parts; the first that is not empty is read. `kind`: the
-    key with the type of a part; empty if the keys of a part say its type. `parts`: how a part of each type is read; a
-    type that ends with `*` stands for all that begin so. `before` and `beside`: fields beside the content, and how they
-    are read; their pieces come before the content, or behind it.
-
-    In a message of a tool, `answers`: the id of the call; `tool`: the name of the tool; `failed`: a field that is set
-    only if the call failed. `name`: who wrote a message of the user.
+    - `role`: the path to the role. `roles`: for each role of the library the one in OpenAI Chat; a message of any other
+      role is left out.
+    - `content`: the keys under which the content may be, a text or a list of parts; the first that is not empty is
+      read. `kind`: the key with the type of a part; empty if a part says its type by the key that it has.
+    - `parts`: for each type of part the rule that reads it. A type that ends with `*` stands for all types with this
+      beginning; a part of any other type is left out.
+    - `before`, `beside`: paths to fields beside the content, each with its rule. Their pieces come before the content,
+      or behind it.
+    - In a message of a tool, the paths `answers`: to the id of the call; `tool`: to the name of the tool; `failed`: to
+      a field that is set only if the call failed. `name`: to who wrote a message of the user.
     """
 
     roles: Mapping[str, str]

@@ -75,12 +75,13 @@ class SessionReader:
 
     @property
     def taken_back(self) -> Mapping[str, Ranges]:
-        """For each branch, the lines whose messages were taken back, as far as the lines read so far say."""
+        """For each branch, the ranges of lines whose messages were taken back, as far as the lines read so far say."""
         return self._ranges
 
     @property
     def left_out(self) -> Sequence[str]:
-        """What the lines read so far hold for the model, and no message has. A line of text each, with its size."""
+        """What was meant for the model and is in no message, as far as the lines read so far say: one line of text for
+        each kind, with the number of things."""
         return ()
 
     def feed(self, line: object) -> list[SessionEvent]:

@@ -34,7 +34,7 @@ def format_of(value: object) -> FrameworkFormat | None:
 
 
 def format_of_list(messages: Sequence[object]) -> FrameworkFormat | None:
-    """The format of the first message of a list that is a framework's; None if there is none."""
+    """The format of the first framework object in a list; None if the list has none, and for any other value."""
     if not isinstance(cast("object", messages), (list, tuple)):
         return None
     return next((found for each in messages if (found := format_of(each)) is not None), None)
@@ -42,7 +42,8 @@ def format_of_list(messages: Sequence[object]) -> FrameworkFormat | None:
 
 def parse_any(messages: Sequence[object], dialect: Dialect, where: str = "") -> list[Placed]:
     """Read messages as facts, each with the index of its message. If one of them is an object of a framework, all are
-    read in its format, and otherwise in the dialect. Raises InvalidMessage for one that is not in it."""
+    read in its format, and otherwise in the dialect. `where`: what errors say before the index of the message. Raises
+    InvalidMessage for a message that is not in that format or dialect."""
     found = format_of_list(messages)
     if found is None:
         return dialect.parse(messages, where)

@@ -95,16 +95,19 @@ class FrameworkFormat:
         return any(kind.__module__.startswith(module) and re.fullmatch(names, kind.__name__) for kind in kinds)
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
-        """Read messages as facts, in order. Raises InvalidMessage for one that is not in this format."""
+        """Read messages as facts, in order. `where`: what errors say before the index of the message. Raises
+        InvalidMessage for a message that is not in this format."""
         placed = self.dialect.parse(messages, where)
         return [Piece(at=at, fact=fact, source=messages[at], message=messages[at]) for at, fact in placed]
 
     def read_reply(self, reply: Any) -> Assistant:
-        """Read a reply of the model, with its usage if it reports any. Raises InvalidMessage if it is none."""
+        """Read a reply of the model, with its usage if it reports any. Raises InvalidMessage if the value is no reply
+        of this framework."""
         raise NotImplementedError
 
     def write(self, view: View, sources: Sources) -> list[Any]:
-        """Write what a view shows as messages of the framework."""
+        """Write what a view shows as messages of the framework. `sources`: the messages that were read, by entry; one
+        that the view shows unchanged is written as the same object, where the format has objects."""
         raise NotImplementedError
 
 

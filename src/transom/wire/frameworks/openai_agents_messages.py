@@ -60,9 +60,9 @@ def _items(one: Any) -> list[Any]:
 def _with_id(item: Raw) -> Raw:
     """An item of a window as the SDK writes it.
 
-    Where the API gives no ids, as Chat Completions, all messages of the model have the same one. In a window
-    one message has it, and the others have none. The SDK refuses a message of the model that has no id but other
-    fields, such as `provider_data`.
+    For an API that gives no ids, such as Chat Completions, the SDK gives all messages of the model one id, `_NO_ID`. A
+    window, where no id may come twice, has left it to one message. But the SDK refuses a message of the model without
+    an id if it has fields such as `provider_data`. So such a message gets that id again.
     """
     if item.get("role") != "assistant" or "provider_data" not in item or "id" in item:
         return item
