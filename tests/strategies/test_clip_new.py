@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 from msgspec.structs import replace
@@ -12,9 +13,12 @@ import transom
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
+from transom.core.entry import Entry
 from transom.core.unit import FoldedSlot
+from transom.core.view import View
 from transom.policies import policy_named
 from transom.stores import MemoryStore
+from transom.strategies.record.index import Index, Indexed
 from transom.strategies.shorten.clip_arguments import clip_arguments
 from transom.strategies.text.parts import ShownPart
 from transom.testing import user_entries
@@ -244,3 +248,25 @@ def test_of_arguments_without_long_texts_the_names_of_files_stay_that_fit(most: 
     assert {name: paths[name] for name in kept} == {name: shown[name] for name in shown if name in paths}
     assert shown["left_out"] == "15000 tokens"
     assert o200k().count(note) <= most or not kept
+
+
+def test_a_large_turn_is_read_once_however_many_of_its_results_are_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn is older than the index and larger than the older entries that it keeps."""
+    conv = Conversation.open("memory:", "x", budget=1_500)
+    conv.user("go")
+    functions = [{"name": "look", "arguments": json.dumps({"page": page})} for page in range(1_000)]
+    calls = [{"id": f"c{page}", "type": "function", "function": each} for page, each in enumerate(functions)]
+    turn = conv.observe({"role": "assistant", "content": None, "tool_calls": calls})
+    for page in range(1_000):
+        conv.tool_result(f"c{page}", f"page {page} " + words(180))
+    reads: list[int] = []
+    read = Index._read
+
+    def counted(index: Index, view: View, entry: Entry) -> Indexed:
+        reads.append(entry.seq)
+        return read(index, view, entry)
+
+    monkeypatch.setattr(Index, "_read", counted)
+    with suppress(transom.BudgetImpossible):
+        conv.request()
+    assert 0 < reads.count(turn) < 10

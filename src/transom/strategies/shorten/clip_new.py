@@ -75,13 +75,15 @@ class ClipNew(Struct, frozen=True, kw_only=True):
 
     def _clip_results(self, view: View, target: Target, parts: Sequence[ShownPart], room: float) -> Iterator[Trim]:
         most = self._longest(parts, room)
+        too_long = [part for part in parts if part.tokens > most]
+        if not too_long:
+            return
+        index = Index.of(view, target.budget.usable, target.indexes)  # once: each call forgets large older entries
         passages: dict[int, dict[int, list[Passage]]] = {}
-        for part in parts:
-            if part.tokens > most:
-                index = Index.of(view, target.budget.usable, target.indexes)
-                if part.entry not in passages:
-                    passages[part.entry] = _by_text(index.at(view, part.entry).passages)
-                yield _clip(target, index, part, passages[part.entry].get(part.part[1], []), int(most))
+        for part in too_long:
+            if part.entry not in passages:
+                passages[part.entry] = _by_text(index.at(view, part.entry).passages)
+            yield _clip(target, index, part, passages[part.entry].get(part.part[1], []), int(most))
 
     def _clip_ends(self, target: Target, parts: Sequence[ShownPart], room: float) -> Iterator[Trim]:
         most = self._longest(parts, room)
