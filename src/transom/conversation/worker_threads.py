@@ -35,11 +35,12 @@ async def in_thread(call: Callable[[], R]) -> R:
         _limiter.set(limiter)
     with CancelScope(shield=True):
         work = to_thread.run_sync(call, limiter=limiter)
-        return await (_to_its_end(asyncio.ensure_future(work)) if _is_asyncio() else work)
+        return await (_to_its_end(asyncio.ensure_future(work)) if is_asyncio() else work)
     raise AssertionError("nobody cancels this scope")
 
 
-def _is_asyncio() -> bool:
+def is_asyncio() -> bool:
+    """Whether the code runs on a loop of asyncio."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

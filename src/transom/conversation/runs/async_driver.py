@@ -3,16 +3,17 @@ loop."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
-from anyio import CancelScope, CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class, to_thread
 
 from transom.conversation.events import Event, RequestFailed
 from transom.conversation.function_tool import error_text
@@ -36,7 +37,7 @@ from transom.conversation.runs.awaited_work import (
 from transom.conversation.runs.sync_driver import check_after, fed, feed_left_chunk
 from transom.conversation.runs.tool_threads import as_outcome, out_of_time, timed
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
-from transom.conversation.worker_threads import in_thread
+from transom.conversation.worker_threads import in_thread, is_asyncio
 from transom.errors import ProviderError
 
 Batch = tuple[list[Event], Work | None]
@@ -277,9 +278,28 @@ class AsyncSteps:
                     return
                 value = await value
             outcome = as_outcome(value)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the model reads it as a result
+        except BaseException as error:
+            if _is_from_outside(error):
+                raise
             outcome = ToolOutcome(content=error_text(error), failed=True)
         job.finish(timed(outcome, start))
+
+
+def _is_from_outside(error: BaseException) -> bool:
+    """Whether an error that left an async tool comes from who cancels the task, closes it or stops the program. All
+    others are the tool's own, and the model reads them as a result: also the `CancelledError` of a task for which the
+    tool waited and which somebody else has cancelled. On trio nobody but the scope raises `Cancelled`."""
+    if _holds(error, get_cancelled_exc_class()):
+        task = asyncio.current_task() if is_asyncio() else None
+        return task is None or task.cancelling() > 0
+    return _holds(error, (KeyboardInterrupt, GeneratorExit))
+
+
+def _holds(error: BaseException, kind: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
+    """Whether the error is of a kind, or a group with such an error in it."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(_holds(each, kind) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions)
+    return isinstance(error, kind)
 
 
 def _finish_in_thread(job: ToolJob, start: float) -> Awaitable[object] | None:
@@ -291,7 +311,7 @@ def _finish_in_thread(job: ToolJob, start: float) -> Awaitable[object] | None:
         if inspect.isawaitable(value):
             return value
         outcome = as_outcome(value)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+    except BaseException as error:  # noqa: BLE001 - whatever a tool does; Ctrl-C reaches only the main thread
         outcome = ToolOutcome(content=error_text(error), failed=True)
     job.finish(timed(outcome, start))
     return None
