@@ -273,3 +273,23 @@ def test_a_file_of_a_subagent_and_one_of_several_sessions_have_the_name_of_the_f
     assert done.conversation == "s"
     _, [done] = stored([user("u1", None, "Hi.", sessionId="old"), user("u2", "u1", "Go on.", sessionId="newer")])
     assert done.conversation == "newer"
+
+
+def test_a_local_shell_is_answered_in_a_rollout_as_codex_answers_it(stored):
+    """Like a function. Codex does not know the type of item that the API has for it: it would think that the call was
+    never answered."""
+    call = {"type": "local_shell_call", "call_id": "c1", "status": "completed", "action": {"command": ["ls"]}}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "a.py"}
+    store, _ = stored([CODEX[0], item(**said("user", "Look.")), item(**call), item(**output)])
+    written = [json.loads(line)["payload"] for line in exported(store).decode().splitlines()]
+    assert written[-1] == output
+
+
+def test_the_parts_of_an_instruction_stay_apart_in_a_rollout(tmp_path):
+    parts = [{"type": "text", "text": text} for text in ("Be brief.", "Be kind.")]
+    chat = {"messages": [{"role": "system", "content": parts}, {"role": "user", "content": "Hi."}]}
+    (tmp_path / "chat.json").write_text(json.dumps(chat))
+    store = MemoryStore()
+    [done] = import_file(tmp_path / "chat.json", store)
+    head = json.loads(b"".join(export(store.open(done.conversation), "codex")).splitlines()[0])
+    assert head["payload"]["base_instructions"]["text"] == "Be brief.\n\nBe kind."

@@ -18,7 +18,7 @@ from transom.core.view import View
 from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.postgres_url import place_of, without_password
-from transom.stores.urls import parse_location
+from transom.stores.urls import has_postgres_tables, parse_location
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 
@@ -146,9 +146,7 @@ def _check_exists(url: str) -> None:
     """Raise InvalidSetting if there is no file or folder: opening the store would create an empty one."""
     location = parse_location(url)
     if location.kind == "postgresql":
-        from transom.stores.postgres_schema import is_there  # noqa: PLC0415 - an extra
-
-        if not is_there(url):
+        if not has_postgres_tables(url):
             raise InvalidSetting(f"store {without_password(url)!r}: there is nothing there, in this schema")
         return
     if not location.path or not Path(location.path).exists():

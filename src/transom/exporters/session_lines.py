@@ -104,6 +104,9 @@ class CodexWriter(_SessionWriter):
         if isinstance(item.get("content"), str) and item["type"] == "message":
             kind = "output_text" if item.get("role") == "assistant" else "input_text"
             item = {**item, "content": [{"type": kind, "text": item["content"]}]}
+        if item["type"] == "local_shell_call_output":  # Codex itself answers a local shell like a function
+            label = item.get("call_id", item.get("id"))
+            item = {"type": "function_call_output", "call_id": label, "output": item["output"]}
         return [{"timestamp": at, "type": "response_item", "payload": item}]
 
 
@@ -163,7 +166,8 @@ def _pi_parts(content: object) -> list[Raw]:
 
 
 def _texts(head: Head) -> list[str]:
-    return ["".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]
+    """Return the text of each instruction. Its parts are paragraphs: without a blank line two words became one."""
+    return ["\n\n".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages]
 
 
 def _first_time(messages: Iterable[TimedMessage]) -> tuple[str, Iterable[TimedMessage]]:

@@ -15,12 +15,6 @@ from functools import partial, wraps
 from typing import Annotated, Any, cast
 from urllib.parse import quote as url_quote
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, ToolAnnotations
-from pydantic import Field
-
 from transom.conversation.search import ConversationSearch
 from transom.core.log import owner_of
 from transom.core.message import Note
@@ -29,6 +23,7 @@ from transom.core.view import View
 from transom.errors import TransomError, quote
 from transom.evaluation.call_numbers import sent_request
 from transom.evaluation.explanations import explain
+from transom.extras import imports_of
 from transom.memory import Memory
 from transom.readback import answer_call, read
 from transom.readback.pages import MAX_BYTES, MAX_LINES, utf8_prefix
@@ -40,6 +35,13 @@ from transom.wire.dialects import counter_of_log
 from transom.wire.fields import compact_json
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.rendering import render_messages
+
+with imports_of("mcp"):
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INVALID_PARAMS, ToolAnnotations
+    from pydantic import Field
 
 __all__ = ["make_server"]
 

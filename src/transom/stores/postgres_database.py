@@ -15,19 +15,22 @@ from threading import Event, Lock, Thread
 from typing import Any, LiteralString, TypeVar
 from weakref import WeakSet
 
-import psycopg
-from psycopg import Connection
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import TupleRow
-from psycopg.sql import SQL, Identifier
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
-
 from transom.errors import InvalidSetting, StoreUnavailable, TransomError
+from transom.extras import imports_of
 from transom.stores.base import store_damaged, store_unavailable
 from transom.stores.lru_cache import LruCache
-from transom.stores.postgres_schema import prepare_tables, qualified
 from transom.stores.postgres_url import PostgresUrl
 from transom.stores.shared import Shared
+
+with imports_of("postgres"):
+    import psycopg
+    from psycopg import Connection
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.rows import TupleRow
+    from psycopg.sql import SQL, Identifier
+    from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+    from transom.stores.postgres_schema import prepare_tables, qualified
 
 Row = tuple[int, bytes, bytes | None]
 """The seq of an entry, the encoded entry, and the key of its large body if that is stored apart."""

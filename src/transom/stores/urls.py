@@ -110,13 +110,32 @@ def _parse_url(url: str) -> Location:
     raise InvalidSetting(f"store {_shown(url)}: unknown option {_shown(query)}; {only}")
 
 
+def has_postgres_tables(url: str) -> bool:
+    """Whether the schema that the URL of a PostgreSQL store names has our tables. Also true if the server cannot be
+    asked: opening the store then raises the error.
+
+    Raises InvalidSetting if the extra `postgres` is not installed.
+    """
+    with _postgres_packages(url):
+        from transom.stores.postgres_schema import is_there  # noqa: PLC0415 - an extra
+    return is_there(url)
+
+
 def _postgres_store(url: str) -> Store:
-    try:
+    with _postgres_packages(url):
         from transom.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+    return PostgresStore(url)
+
+
+@contextmanager
+def _postgres_packages(url: str) -> Generator[None]:
+    """Around the imports of the extra `postgres`: if they fail, InvalidSetting names the packages and the command that
+    installs them."""
+    try:
+        yield
     except ImportError as problem:
         needed = f"needs the packages psycopg and psycopg_pool: {install_command('postgres')}"
         raise InvalidSetting(f"store {without_password(url)!r}: {needed}") from problem
-    return PostgresStore(url)
 
 
 def _parse_path(path: str) -> Location:

@@ -7,13 +7,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from typing import Any
 
 from msgspec import Struct
-from opentelemetry import trace
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
 
 from transom.conversation import events
 from transom.conversation.events import Event, RunResult
 from transom.core.message import Usage
+from transom.extras import imports_of
 from transom.telemetry.messages import newest_user_message, reply_message, request_attributes, result_text
+
+with imports_of("telemetry"):
+    from opentelemetry import trace
+    from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
 
 _PROVIDERS = {"responses": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai"}
 """Providers that have another name in the conventions."""
