@@ -7,6 +7,7 @@ import os
 import random
 import sqlite3
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -57,7 +58,7 @@ def execute(path: Path, statement: str, *values: object) -> None:
 
 def test_sqlite_not_a_database(path: Path) -> None:
     path.write_text("these are my notes, not a database\n" * 100)
-    damaged(path, "file is not a database")
+    damaged(path, "file is not a database; nothing was changed; restore it from a backup, or name another file")
 
 
 def test_sqlite_of_another_program(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_sqlite_of_another_program(tmp_path: Path) -> None:
 
 def test_sqlite_of_a_newer_version(path: Path) -> None:
     execute(path, "PRAGMA user_version = 2")
-    damaged(path, "a newer Transom wrote this")
+    damaged(path, "a newer Transom wrote this .*; update Transom$")
 
 
 def test_sqlite_truncated(path: Path) -> None:
@@ -84,7 +85,31 @@ def test_sqlite_overwritten(path: Path) -> None:
 
 def test_sqlite_without_a_table(path: Path) -> None:
     execute(path, "DROP TABLE entries")
-    damaged(path, "there is no table entries")
+    damaged(path, "there is no table entries; nothing was changed; restore it from a backup$")
+
+
+@pytest.mark.parametrize("then", ["removed", "replaced"])
+def test_sqlite_nothing_is_written_into_a_file_that_nobody_can_open_any_longer(path: Path, then: str) -> None:
+    store = SqliteStore(path)
+    log = store.open("trip")
+    known, kept = len(log), path.with_name("kept.db")
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).rename(kept.with_name(kept.name + end))
+    if then == "replaced":
+        SqliteStore(path).open("trip").append(user_entries(0, 2), 0)
+    writing: list[Callable[[], object]] = [
+        lambda: log.append(user_entries(known, 1), known),
+        lambda: store.open("other").append(user_entries(0, 1), 0),
+        lambda: log.take_lease("somebody", 30),
+        lambda: store.forget("trip"),
+    ]
+    for write in writing:
+        with pytest.raises(StoreUnavailable, match="removed, moved or replaced since it was opened") as refused:
+            write()
+        assert str(path) in str(refused.value)
+    store.close()
+    assert len(SqliteStore(kept).open("trip")) == known
+    assert SqliteStore(path).names() == (["trip"] if then == "replaced" else [])
 
 
 @pytest.mark.parametrize("seq", [None, 7])

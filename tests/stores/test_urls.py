@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,17 @@ def test_a_place_of_the_wrong_kind_is_named(tmp_path: Path) -> None:
             wrong()
         assert str(caught.value).startswith(why)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["{}.db", "{}/", "jsonl:///{}", "sqlite:///{}"])
+def test_a_path_that_cannot_be_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidSetting, match="File name too long"):
+        open_store(form.format("a" * 300))
+
+    def refused(_: Path) -> bool:  # as for a file in the home folder of somebody else
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refused)
+    with pytest.raises(InvalidSetting, match=r"store '.*': Permission denied"):
+        open_store(form.format("home/agent"))

@@ -17,6 +17,7 @@ from transom.core.log import Owner, owner_of
 from transom.core.view import View
 from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
 from transom.stores import Store, StoredLog, open_store, open_view
+from transom.stores.files import absolute_path
 from transom.stores.postgres_url import place_of, without_password
 from transom.stores.urls import has_postgres_tables, parse_location
 from transom.tokenizer import o200k
@@ -149,7 +150,7 @@ def _check_exists(url: str) -> None:
         if not has_postgres_tables(url):
             raise InvalidSetting(f"store {without_password(url)!r}: there is nothing there, in this schema")
         return
-    if not location.path or not Path(location.path).exists():
+    if not location.path or not absolute_path(location.path).exists():
         raise InvalidSetting(f"store {url!r}: there is nothing there")
 
 

@@ -122,6 +122,15 @@ def expanded(path: str) -> str:
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a store's file or folder. Raises InvalidSetting as `expanded` does."""
+    """Return the absolute path of a store's file or folder.
+
+    Raises InvalidSetting as `expanded` does, and for a path that cannot even be looked up: its name is too long, or a
+    folder above it may not be entered.
+    """
     text = os.fspath(path)
-    return Path(expanded(text)).absolute()
+    found = Path(expanded(text)).absolute()
+    try:
+        found.exists()  # false for a path that leads nowhere
+    except OSError as problem:
+        raise InvalidSetting(f"store {quote(text)}: {problem.strerror or problem}") from problem
+    return found

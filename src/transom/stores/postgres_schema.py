@@ -195,7 +195,7 @@ def _version(db: Connection[Any], schema: str, place: str) -> int:
     (version,) = row
     if version > VERSION:
         newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
-        raise store_damaged(place, newer)
+        raise store_damaged(place, newer, "update Transom")
     return version
 
 

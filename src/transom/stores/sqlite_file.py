@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakSet, finalize
 
 from transom import private_files
-from transom.errors import InvalidSetting, TransomError
+from transom.errors import InvalidSetting, StoreUnavailable, TransomError
 from transom.sqlite_tables import PAUSE_SECONDS, Tables, create_tables, transaction
 from transom.stores.base import store_damaged, store_unavailable
 from transom.stores.shared import Shared
@@ -28,6 +28,8 @@ VERSION = 1
 """The version of the tables."""
 MAX_WAIT = 30.0
 """Seconds to wait while another process is writing."""
+
+_FROM_BACKUP = "restore it from a backup"
 
 _TABLES = (
     "CREATE TABLE logs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, generation INTEGER NOT NULL DEFAULT 0)",
@@ -98,21 +100,24 @@ class SqliteFile:
             except sqlite3.DatabaseError as problem:
                 raise self._translated(problem) from problem
             except UnicodeDecodeError as problem:  # of the message in which SQLite quotes what it cannot read
-                raise store_damaged(self.path, "bytes that are no text, in the definition of a table") from problem
+                no_text = "bytes that are no text, in the definition of a table"
+                raise store_damaged(self.path, no_text, _FROM_BACKUP) from problem
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
         """Hold the connection during the block, in a transaction that no other writer can interrupt.
 
         It is committed at the end, and rolled back if the block raises. Raises StoreUnavailable if the file may only be
-        read.
+        read, and if the path leads to it no longer.
         """
+        self._check_place()
         with self.connection() as db, transaction(db):
             yield db
 
     @contextmanager
     def writing_unsynced(self) -> Generator[sqlite3.Connection]:
         """As `writing`, but the end does not wait for the disk: for what may be lost when power fails."""
+        self._check_place()
         with self.connection() as db:
             db.execute("PRAGMA synchronous = normal")
             try:
@@ -138,13 +143,20 @@ class SqliteFile:
         if self._process != os.getpid():
             raise InvalidSetting(f"{self.path}: the store was opened before a fork; open it again in this process")
 
+    def _check_place(self) -> None:
+        """Raise StoreUnavailable if the file was removed, moved or replaced since it was opened: SQLite would go on
+        writing into the file that nobody can open any longer."""
+        if not self.is_current():
+            gone = "the file was removed, moved or replaced since it was opened, and nothing was written"
+            raise StoreUnavailable(f"{self.path}: {gone}; open the store again to go on with what is there now")
+
     def _prepare(self, synchronous: str) -> None:
         with self.connection() as db:
             db.execute(f"PRAGMA synchronous = {synchronous}")
             version = create_tables(db, Tables(APPLICATION, VERSION, _TABLES), MAX_WAIT)
         if version != VERSION:
             newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
-            raise store_damaged(self.path, newer)
+            raise store_damaged(self.path, newer, "update Transom")
         self._check_columns()
 
     def _check_columns(self) -> None:
@@ -155,8 +167,8 @@ class SqliteFile:
         tables = {table for table, _ in found}
         for table, column in sorted(_expected_columns() - found):
             if table not in tables:
-                raise store_damaged(self.path, f"there is no table {table}")
-            raise store_damaged(self.path, f"the table {table} has no column {column}")
+                raise store_damaged(self.path, f"there is no table {table}", _FROM_BACKUP)
+            raise store_damaged(self.path, f"the table {table} has no column {column}", _FROM_BACKUP)
 
     def _translated(self, problem: sqlite3.DatabaseError) -> TransomError:
         if isinstance(problem, sqlite3.ProgrammingError):
@@ -167,10 +179,12 @@ class SqliteFile:
                 return InvalidSetting(f"{self.path}: {_why_not_opened(self.path, problem)}")
             if code != sqlite3.SQLITE_ERROR:  # that one: a table of ours is missing
                 return store_unavailable(self.path, problem)
-        is_corrupt = getattr(problem, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
-        copy = f"sqlite3 {shlex.quote(self.path)} .recover | sqlite3 NEW"
-        remedy = f"restore it from a backup, or copy what is whole: {copy}" if is_corrupt else ""
-        return store_damaged(self.path, problem, remedy)
+        remedies = {
+            sqlite3.SQLITE_CORRUPT: f", or copy what is whole: sqlite3 {shlex.quote(self.path)} .recover | sqlite3 NEW",
+            sqlite3.SQLITE_NOTADB: ", or name another file for the store",
+        }
+        way_out = remedies.get(getattr(problem, "sqlite_errorcode", 0) & 0xFF, "")
+        return store_damaged(self.path, problem, f"{_FROM_BACKUP}{way_out}")
 
 
 def _columns(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
