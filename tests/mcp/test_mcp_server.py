@@ -300,3 +300,15 @@ def test_the_conversations_of_a_user(url: str) -> None:
     said = over_stdio(url, ask, "--user", "ann")
     assert "private" in said
     assert "trip" not in said
+
+
+def test_an_explanation_that_is_too_long_has_the_newest_entries() -> None:
+    store = open_store("memory:")
+    with Conversation.open(store, "long", budget=1_000_000) as conversation:
+        for number in range(400):
+            conversation.user(f"message {number} " + "word " * 30)
+    explained = StoreTools(store).explain("long", limit=400).splitlines()
+    assert len("\n".join(explained).encode()) <= 20_000
+    assert explained[0] == f"[the newest {len(explained) - 1} of 400 entries]"
+    assert "message 399 " in explained[-1]
+    assert all(line.startswith("entry ") for line in explained[1:])

@@ -28,6 +28,7 @@ from transom.memory import Memory
 from transom.readback import answer_call, read
 from transom.readback.pages import MAX_BYTES, MAX_LINES, utf8_prefix
 from transom.readback.references import FORMS
+from transom.readback.tools import HEADER_BYTES
 from transom.stores import Store, StoredLog
 from transom.texts import GREP, LIST, READ, SEARCH
 from transom.tokenizer import o200k
@@ -142,13 +143,18 @@ class StoreTools:
 
     def explain(self, conversation: Name, limit: Newest = 200, at: AtCall = None) -> str:
         """Say for the newest entries of a conversation whether the model's window has them, and why."""
-        rows = explain(self.view(conversation, at))[-max(1, min(limit, 1_000)) :]
-        lines = [
-            f"entry {row.entry} {row.role} {row.state}{f' ({row.why})' if row.why else ''}: "
-            f"{row.shown_tokens:,} of {row.tokens:,} tokens: {row.text}"
-            for row in rows
-        ]
-        return utf8_prefix("\n".join(lines), MAX_BYTES)
+        rows = explain(self.view(conversation, at))
+        lines, room = [""], MAX_BYTES - HEADER_BYTES
+        for row in reversed(rows[-max(1, min(limit, 1_000)) :]):  # the oldest give way: the newest were asked for
+            why = f" ({row.why})" if row.why else ""
+            tokens = f"{row.shown_tokens:,} of {row.tokens:,} tokens"
+            line = utf8_prefix(f"entry {row.entry} {row.role} {row.state}{why}: {tokens}: {row.text}", room)
+            room -= len(line.encode()) + 1
+            if room < 0:
+                break
+            lines.append(line)
+        lines[0] = f"[the newest {len(lines) - 1:,} of {len(rows):,} entries]"
+        return "\n".join([lines[0], *reversed(lines[1:])])
 
     def notes(self, conversation: Name) -> str:
         """The announced state of a conversation (goal, plan, mode): the newest note of each key."""
