@@ -62,14 +62,15 @@ class SharedLimits:
         self._limits: dict[str, SharedLimit] = {}
         self._lock = Lock()
 
-    def learn(self, model: str, tokens: int, ratio: float, *, refused: int = 0, stated: int = 0) -> None:
-        """Note that this model refuses more than `tokens` tokens. `ratio`: as in `SharedLimit`. `refused`, `stated`: as
-        for `LearnedLimit.after_refusal`."""
+    def learn(self, model: str, tokens: int, ratio: float, own: LearnedLimit | None = None) -> None:
+        """Note that this model refuses more than `tokens` tokens. `ratio`: as in `SharedLimit`. `own`: the limit of the
+        conversation that was refused, with this refusal; None if there is nothing more to know."""
         with self._lock:
             known = self._limits.get(model)
             if known is None:
                 known = SharedLimit(LearnedLimit(tokens), ratio)
-            limit = known.limit.after_refusal(min(tokens, known.tokens), refused, stated)
+            own = own or LearnedLimit(tokens)
+            limit = known.limit.after_refusal(min(tokens, known.tokens), own.refused, own.stated, own.most)
             self._limits[model] = SharedLimit(limit, max(ratio, known.ratio))
 
     def learned_elsewhere(self, model: str, limit: LearnedLimit, ratio: float) -> None:

@@ -12,12 +12,15 @@ rises by steps, and what was refused is tried again with patience. The rule:
 - After `PATIENCE` such replies in that last tenth, larger requests are tried: up to twice the refused size.
 - An answer to a request that was larger than the refused one refutes the refusal: from then on the limit doubles after
   each such reply.
-- A refusal after answers multiplies the patience by `LESS_OFTEN`: so in 200 turns a model whose window really is
-  smaller refuses about five requests. Two things set the patience back: an answer that refutes a refusal, and a refusal
-  of no more than the model has answered, because one of the two cannot be true any more.
+- A refusal after answers multiplies the patience by `LESS_OFTEN`, up to `MAX_PATIENCE`: so in 200 turns a model whose
+  window really is smaller refuses about five requests. Two things set the patience back: an answer that refutes a
+  refusal, and a refusal of far less than the model has answered, because one of the two cannot be true any more.
 - The limit never rises above what the model has stated, unless it has answered more than that.
 
-All sizes are tokens as the provider counts them, as far as it has told us.
+All sizes are tokens as the provider counts them, as far as it has told us. Our sizes are estimates: without usage a
+token of one language or file may be two of the provider's in another. So an answer or a refusal contradicts another one
+only if the sizes differ clearly. And no ratio is above `MAX_RATIO`: if the provider counts even more, what it says of a
+request is brought down to that, because limits are compared with such counts.
 """
 
 from __future__ import annotations
@@ -28,18 +31,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.entry import Sent
-from transom.core.message import Usage
+from transom.core.message import Failure, Usage
 from transom.core.persistent import with_value
-from transom.core.usage import MAX_DISAGREEMENT, Calibration, whole_prompt
+from transom.core.usage import MAX_DISAGREEMENT, MAX_RATIO, Calibration, whole_prompt
 
 PATIENCE = 4
 """Replies near the limit before a size that was refused is tried for the first time."""
 LESS_OFTEN = 4
 """By how much the patience grows with each refusal that follows an answer."""
+MAX_PATIENCE = 1_024
+"""The patience does not grow beyond this: a window that has grown is noticed in the end."""
 NEAR = 0.5
 """A reply counts if its request had at least this share of the limit."""
 CLOSE = 1.1
-"""The limit is close to the refused size if that is at most this times the limit."""
+"""The limit is close to the refused size if that is at most this times the limit. An answer refutes a refusal if it was
+larger by more than that."""
+CONTRADICTION = 2.0
+"""A refusal cannot be true beside an answer of at least this times its size: our counts do not err so much."""
 
 
 class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -51,6 +59,9 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
     """The size of the request that was refused; 0 if it is not known, or if the refusal was refuted."""
     stated: int = 0
     """The limit that the model has stated; 0 if it has stated none."""
+    most: int = 0
+    """Replies raise the limit up to this, and further only with patience. It is `stated`, or less if the model counted
+    more than `MAX_RATIO` tokens for one of ours; 0 if it has stated none."""
     answered: int = 0
     """The largest request that was answered since the limit was learned; 0 if none was."""
     replies: int = 0
@@ -59,19 +70,20 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
     entry: int = -1
     """The seq of the newest refusal; -1 if it is in another log."""
 
-    def after_refusal(self, limit: int, refused: int, stated: int, entry: int = -1) -> LearnedLimit:
+    def after_refusal(self, limit: int, refused: int, stated: int, most: int, entry: int = -1) -> LearnedLimit:
         """The limit after one more refusal. `limit`: what the next request may have. `refused`: the tokens of the
-        request; `stated`: what the model says it takes; each is 0 if it is not known."""
+        request; `stated`: what the model says it takes; `most`: as in the field. Each is 0 if it is not known."""
         patience, answered = self.patience, self.answered
-        if answered >= refused > 0:
-            patience, answered = PATIENCE, 0
+        if answered >= CONTRADICTION * refused > 0:
+            patience = PATIENCE
         elif answered:
-            patience *= LESS_OFTEN
+            patience = min(patience * LESS_OFTEN, MAX_PATIENCE)
         return LearnedLimit(
             tokens=limit,
             refused=refused,
             stated=stated or self.stated,
-            answered=answered,
+            most=most or self.most,
+            answered=0 if answered >= refused > 0 else answered,
             patience=patience,
             entry=entry,
         )
@@ -80,18 +92,19 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
         """The limit after a reply to a request of this size; with 0 the reply says nothing about the limit."""
         answered = max(self.answered, size)
         known = replace(self, answered=answered) if answered != self.answered else self
-        if self.refused and answered > self.refused:
+        if self.refused and answered > CLOSE * self.refused:
             known = replace(known, refused=0, patience=PATIENCE, replies=0)
         if size < NEAR * self.tokens:
             return known
         known = replace(known, replies=known.replies + 1)
         raised = known._next_step()
         if known.stated:
-            raised = min(raised, max(known.stated, answered))
+            most = known.most if known.replies < known.patience else known.stated
+            raised = min(raised, max(most, answered))
         return replace(known, tokens=raised, replies=0) if raised > known.tokens else known
 
     def _next_step(self) -> int:
-        """The limit after the replies so far, if nothing was stated."""
+        """The limit after the replies so far, if the model has stated none."""
         if not self.refused:
             return 2 * self.tokens
         if self.tokens > self.refused:  # it is being tried
@@ -101,11 +114,23 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
         return 2 * self.refused if self.replies >= self.patience else self.tokens
 
 
+def limit_after_failure(
+    known: LearnedLimit | None, failure: Failure, sent: Sent | None, calibration: Calibration, entry: int
+) -> LearnedLimit:
+    """The learned limit after a failure that teaches one. `known`: the limit before; None if there was none. `sent`:
+    the request, if it is known. `calibration`: with this failure. `entry`: the seq of the failure."""
+    ours = 0 if sent is None else round(sent.tokens * calibration.ratio)
+    refused = min(failure.used or ours, ours or failure.used)
+    most = failure.stated * refused // failure.used if failure.used > refused else failure.stated
+    before = LearnedLimit(failure.limit) if known is None else known
+    return before.after_refusal(failure.limit, refused, failure.stated, most, entry)
+
+
 def answered_size(sent: Sent, usage: Usage | None, calibration: Calibration) -> int:
     """The size of a request that was answered, for `LearnedLimit.after_reply`; 0 if the provider reports so many more
     tokens than we count that our counts cannot be compared with a limit yet. `calibration`: with this reply."""
     ours = round(sent.tokens * calibration.ratio)
-    reported = 0 if usage is None else whole_prompt(usage)
+    reported = 0 if usage is None else min(whole_prompt(usage), round(MAX_RATIO * sent.tokens))
     return 0 if reported > MAX_DISAGREEMENT * ours else max(ours, reported)
 
 

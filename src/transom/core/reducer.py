@@ -13,7 +13,7 @@ from transom.core.apply_edits import apply_edit
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, CallPlace, Entry, Forked, Sent
 from transom.core.folded_slot import replace_in_folds
-from transom.core.learned_limit import LearnedLimit, answered_size, limits_after_reply
+from transom.core.learned_limit import answered_size, limit_after_failure, limits_after_reply
 from transom.core.log import Log
 from transom.core.message import (
     REASONING_REFUSED,
@@ -319,10 +319,8 @@ def _failure(builder: ViewBuilder, entry: Entry) -> int:
         learned = builder.prefix.calibration.refused(sent, failure.used)
         builder.prefix = replace(builder.prefix, calibration=learned)
     if failure.limit and failure.model:
-        known = builder.prefix.learned_limits
-        limit = known.get(failure.model, LearnedLimit(failure.limit))
-        refused = failure.used or (0 if sent is None else round(sent.tokens * builder.prefix.calibration.ratio))
-        limit = limit.after_refusal(failure.limit, refused, failure.stated, entry.seq)
+        known, calibration = builder.prefix.learned_limits, builder.prefix.calibration
+        limit = limit_after_failure(known.get(failure.model), failure, sent, calibration, entry.seq)
         builder.prefix = replace(builder.prefix, learned_limits=with_value(known, failure.model, limit))
     return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 

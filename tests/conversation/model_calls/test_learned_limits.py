@@ -12,6 +12,7 @@ import pytest
 
 import transom
 from transom import AsyncConversation, Conversation, ProviderError, Retry
+from transom.core.learned_limit import MAX_PATIENCE, PATIENCE, LearnedLimit
 from transom.core.message import Failure
 from transom.providers.scripted import Fault, Reply, Scripted
 
@@ -23,6 +24,7 @@ WORDS = {
 }
 AT_ONCE = Retry(wait=0)
 WISH = "a room with a view of the harbour "
+WISH_IN_JAPANESE = "港が見える部屋を探しています。"
 
 
 def refusal(words: str, used: int = 0, limit: int = LIMIT) -> Fault:
@@ -70,6 +72,47 @@ def test_a_model_that_takes_less_than_the_budget_refuses_few_of_200_requests(
             assert conv.run(WISH * (2 * size), provider=server.provider, retry=AT_ONCE).text
         assert 1 <= refusals(conv) <= most
         assert max(server.last_sizes) > 0.75 * LIMIT, "and its window is used"
+
+
+class ServerOfTwoLanguages(Server):
+    """A model that counts a token for each Japanese character."""
+
+    def size(self, body: Any) -> int:
+        text = json.dumps(body, ensure_ascii=False)
+        japanese = sum(character > "\u3000" for character in text)
+        return int(((len(text) - japanese) / 4 + japanese) * self.factor)
+
+
+@pytest.mark.parametrize("with_usage", [True, False])
+@pytest.mark.parametrize("words", WORDS)
+def test_so_does_one_whose_tokens_are_more_than_twice_ours_and_differ_by_language(words: str, with_usage: bool) -> None:
+    server = ServerOfTwoLanguages(words, factor=1.7)
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        for turn in range(120):
+            conv.user((WISH, WISH_IN_JAPANESE)[turn // 7 % 2] * (4 + turn * 7 % 20))
+            while True:
+                try:
+                    reply: Any = server.provider.complete(dict(conv.request()))
+                except ProviderError as error:
+                    assert conv.failed(error).retry
+                    continue
+                break
+            conv.observe(reply if with_usage else reply["choices"][0]["message"])
+        assert 1 <= refusals(conv) <= 5
+        assert max(server.last_sizes) > 0.75 * LIMIT, "and its window is used"
+
+
+def test_sizes_that_differ_little_contradict_no_refusal_and_the_patience_has_an_end() -> None:
+    learned = LearnedLimit(3_000).after_refusal(3_000, 4_000, 0, 0)
+    for _ in range(3):
+        learned = learned.after_reply(4_200)
+    assert learned.refused == 4_000
+    again = learned.after_refusal(2_800, 3_700, 0, 0)
+    assert (again.patience, again.answered) == (4 * PATIENCE, 0)
+    assert learned.after_refusal(500, 1_000, 0, 0).patience == PATIENCE
+    for size in range(4_000, 4_400, 10):
+        learned = learned.after_reply(3_900).after_refusal(3_000, size, 0, 0)
+    assert learned.patience == MAX_PATIENCE
 
 
 @pytest.mark.parametrize("lies", [1, 2, 3, 6])

@@ -395,9 +395,7 @@ class RequestPlanner:
                 )
                 if self._is_shared(failure.model):
                     known = after.prefix.learned_limits[failure.model]
-                    self._shared_limits.learn(
-                        failure.model, failure.limit, after.calibration, refused=known.refused, stated=failure.stated
-                    )
+                    self._shared_limits.learn(failure.model, failure.limit, after.calibration, known)
 
     def _share_replies(self, before: View, after: View, entries: Sequence[Entry]) -> None:
         requests = [entry for entry in (before.in_flight, *entries) if entry is not None]
