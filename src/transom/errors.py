@@ -53,20 +53,21 @@ def _again(kind: type[TransomError], args: tuple[Any, ...], state: dict[str, Any
 
 class BudgetImpossible(TransomError):
     """No valid window fits the budget. `bill` has the size of each thing that must be in it, in `unit` (tokens, bytes,
-    …).
+    …). `ways_out`: what the caller can do, each as a clause with its number; the message ends with them.
 
     The bill also has `need` and `limit`, their sum and the limit that it exceeds. Raised only if the head, the tool
     schemas, announced state, excerpts of the first and the newest user message, and the smallest form of the newest
     unit together exceed a limit; under a policy that leaves nothing out, if the whole conversation does.
     """
 
-    def __init__(self, bill: Mapping[str, int], unit: str = "tokens") -> None:
+    def __init__(self, bill: Mapping[str, int], unit: str = "tokens", ways_out: tuple[str, ...] = ()) -> None:
         self.bill: dict[str, int] = dict(bill)
-        self.unit = unit
+        self.unit, self.ways_out = unit, ways_out
         names = {"head": "system prompt" if "tools" in self.bill else "system prompt and tools"}
         listed = {key: value for key, value in self.bill.items() if key not in {"need", "limit"} and value}
         parts = (f"{names.get(key, key.replace('_', ' '))} {value:,}" for key, value in listed.items())
-        super().__init__(f"need at least {bill['need']:,} {unit}, limit {bill['limit']:,}: {', '.join(parts)}")
+        ways = f"; {', or '.join(ways_out)}" if ways_out else ""
+        super().__init__(f"need at least {bill['need']:,} {unit}, limit {bill['limit']:,}: {', '.join(parts)}{ways}")
 
 
 class ContextStillTooLarge(BudgetImpossible):

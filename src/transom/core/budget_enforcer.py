@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.cache_prices import CompactionCosts, Prices
 from transom.core.budget import between, fits, pressure
+from transom.core.budget_bill import impossible
 from transom.core.edit import Edit, Fold
 from transom.core.message import Note
 from transom.core.plan_draft import Draft, pin_before_fold, pin_required
@@ -32,7 +33,7 @@ from transom.core.priced_choices import (
 )
 from transom.core.redact_derived_text import redacted_want
 from transom.core.summary import Summarise, Summary, SummaryOptions
-from transom.core.targets import Targets, impossible
+from transom.core.targets import Targets
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import BudgetImpossible, ContextStillTooLarge, InvalidEdit, quote
@@ -59,7 +60,7 @@ class BudgetEnforcer:
 
     def __init__(self, draft: Draft, request: PlanRequest) -> None:
         self.draft, self.budget, self.policy, self.ref = draft, request.budget, request.policy, request.ref
-        self.state, self.redact = request.options.state, request.options.redact
+        self._request, self.redact = request, request.options.redact
         self.targets = Targets(draft, request)
         self.summary_options = request.summary_options
         self.wants: list[Summarise] = []
@@ -82,7 +83,7 @@ class BudgetEnforcer:
         """
         head = self.draft.view.head_and_request_size
         if not fits(head, self.targets.limit):  # before all other work, whose time grows with what is new in the log
-            raise impossible(self.draft.view, head, self.budget, self.state)
+            raise impossible(self._request, self.draft.view, head)
         # Pins first: a fold of somebody else may hide the task. Pinned, it takes room that the strategies must find.
         pin_required(self.draft)
         self.run_arrival()
@@ -122,7 +123,7 @@ class BudgetEnforcer:
             listed = {view.newest_unit: "newest_turn", view.newest_user: "newest_user"}
             listed |= dict.fromkeys(view.first_task, "first_task")
             kind = ContextStillTooLarge if self.policy.last_resort or self.policy.pressure else BudgetImpossible
-            raise impossible(view, self.targets.used(), self.budget, self.state, listed, kind)
+            raise impossible(self._request, view, self.targets.used(), listed, kind)
 
     def recall(self) -> None:
         """Add the fact that the policy's recall steps give for the newest turn, if the window is below the trigger with

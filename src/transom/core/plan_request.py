@@ -49,6 +49,7 @@ class PlanRequest(Struct, frozen=True, eq=False):
 
     - `view`: what the log shows now. `options`: what the caller wants beside it.
     - `budget`: the limits of the window. `policy`: how the window is kept within them.
+    - `is_model_limit`: the context window of `budget` is the model's, known or learned, and smaller than the caller's.
     - `model`: the model that it is planned for, as "provider:model"; empty if none was named.
     - `at`: the time of the new entries, in seconds since 1970. `meta`: stored with the facts that the plan adds.
     - `ref`: how texts name an entry. `indexes`: what earlier plans have computed from the log, to save work.
@@ -68,3 +69,4 @@ class PlanRequest(Struct, frozen=True, eq=False):
     summary_options: SummaryOptions | None = None
     summary: Summary | None = None
     model: str = ""
+    is_model_limit: bool = False

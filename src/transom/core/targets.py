@@ -1,16 +1,13 @@
-"""How full the window of a draft is, what strategies must reach, and the bill of a window that no strategy can make
-fit."""
+"""How full the window of a draft is, and what strategies must reach."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
-from math import ceil
-from operator import attrgetter
 
 from msgspec.structs import replace
 
-from transom.core.budget import Budget, between, pressure
+from transom.core.budget import between, pressure
 from transom.core.due_recall import DueRecall
 from transom.core.message import Assistant, Failure
 from transom.core.plan_draft import Draft, due_size
@@ -18,8 +15,6 @@ from transom.core.plan_request import PlanRequest
 from transom.core.policy import Target, is_at_trigger, policy_limit
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
-from transom.core.view import View
-from transom.errors import BudgetImpossible
 
 MIN_FULLNESS = 0.2
 """How full a limit of messages or bytes must be, at least, before it lowers the token limit. Without this minimum, a
@@ -168,39 +163,3 @@ class Targets:
             return limit
         tokens = fixed.tokens + int((used.tokens - fixed.tokens) / fullest)
         return replace(limit, tokens=min(limit.tokens, tokens))
-
-
-NO_UNITS: Mapping[int | None, str] = {}
-
-
-def impossible(
-    view: View,
-    used: Size,
-    budget: Budget,
-    state: Mapping[str, str],
-    listed: Mapping[int | None, str] = NO_UNITS,
-    kind: type[BudgetImpossible] = BudgetImpossible,
-) -> BudgetImpossible:
-    """The error that says that a request does not fit, with a bill: what takes the room, line by line, in the unit of
-    the first limit that is exceeded (tokens, bytes, images or messages; tokens are calibrated).
-
-    `used`: the raw size that the request would have; it must exceed a limit. `listed`: for units that get a line of
-    their own, their keys with the names of these lines. A key of None or below 0, and a unit that the window does not
-    show, gets none. If any units are listed, the due notes of `state` get a line too. `kind`: the class of the error.
-    """
-    limit = budget.limits(view.calibration)
-    which = next(name for name in Size.__struct_fields__ if getattr(used, name) > getattr(limit, name))
-    scale, of = view.calibration if which == "tokens" else 1.0, attrgetter(which)
-    bill = {"head": of(view.head_and_request_size)}
-    if which == "tokens" and view.head_entry is not None:
-        bill["tools"] = view.counter.count_tools(view.head.tools)
-        bill["head"] -= bill["tools"]
-    if listed:
-        bill["notes"] = of(due_size(view, state))
-    for key, name in listed.items():
-        if key is not None and key >= 0 and view.is_visible(key):
-            bill[name] = bill.get(name, 0) + of(view.unit(key).size)
-    bill["other"] = of(used) - sum(bill.values())
-    scaled = {name: round(value * scale) for name, value in bill.items() if value}
-    most = budget.usable if which == "tokens" else of(limit)
-    return kind({"need": ceil(of(used) * scale), "limit": most, **scaled}, which)

@@ -427,10 +427,11 @@ class RequestPlanner:
         summary: Summary | None = None,
     ) -> PlanRequest:
         """The request for a plan of this view now: with the limits, the policy and the tags of this moment."""
+        limits = self.limits()
         return PlanRequest(
             view,
             options,
-            self.limits(),
+            limits,
             self.settings.policy,
             at=self.settings.clock(),
             ref=self.settings.ref,
@@ -439,6 +440,7 @@ class RequestPlanner:
             summary_options=summary_options,
             summary=summary,
             model=self._model,
+            is_model_limit=limits.context != self.settings.budget.context,
         )
 
     def _first_head(self) -> Head:
