@@ -122,9 +122,19 @@ def test_invalid_options_raise_one_line(run, folder, args, message):
 
 def test_files_without_a_conversation_are_an_error(run, folder):
     (folder / "empty.jsonl").write_text("")
-    assert (
-        error_line(run("replay", "empty.jsonl", "empty.jsonl", "--budget", 4_000)) == "no conversation in these files"
-    )
+    (folder / "other").write_text("")
+    for names, listed in (
+        (["empty.jsonl", "empty.jsonl"], "empty.jsonl"),
+        (["empty.jsonl", "other"], "empty.jsonl and other"),
+        (["other", "empty.jsonl", "./other"], "other and empty.jsonl"),
+    ):
+        for command in ("replay", "compare"):
+            assert error_line(run(command, *names, "--budget", 4_000)) == f"no conversation in {listed}"
+    many = [f"{number}.jsonl" for number in range(9)]
+    for name in many:
+        (folder / name).write_text("")
+    line = error_line(run("import", *many))
+    assert line == f"no conversation in {', '.join(many[:8])} and 1 more file"
 
 
 def test_windows_are_never_written_to_an_input_file(run, folder):

@@ -181,7 +181,7 @@ def test_invalid_options_of_compare_are_one_line(run, folder, args, line):
 
 def test_files_without_a_conversation_are_an_error_of_compare(run, folder):
     (folder / "empty.jsonl").write_text("")
-    assert run("compare", "empty.jsonl", "--budget", 2_000) == (2, "", "transom: no conversation in these files\n")
+    assert run("compare", "empty.jsonl", "--budget", 2_000) == (2, "", "transom: no conversation in empty.jsonl\n")
 
 
 def test_the_settings_are_in_the_json(run):

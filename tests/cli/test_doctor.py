@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sqlite3
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,42 @@ def test_a_store_that_cannot_be_read(run, folder):
     assert report["problems"][0]["do"] == "give another --store, or move the file away"
     code, out, _ = run("doctor", "--store", "nowhere.db")
     assert (code, "there is nothing there" in out) == (1, True)
+    assert (
+        json.loads(run("doctor", "--json", "--store", "nowhere.db")[1])["problems"][0]["do"] == "give another --store"
+    )
+
+
+@pytest.mark.parametrize("columns", [40, 120])
+@pytest.mark.parametrize("name", ["it's 1.db", "my chats/", "-odd.db"])
+def test_the_command_for_a_damaged_store_can_be_copied(run, folder, monkeypatch, name, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    url = f"jsonl:///{name}" if name.endswith("/") else f"sqlite:///{name}"
+    with Conversation.open(url, "trip", budget=9_000) as conv:
+        conv.user("Hi")
+    if name.endswith("/"):
+        (path,) = folder.glob(f"{name}trip*.jsonl")
+        path.write_bytes(b"")
+    else:
+        with closing(sqlite3.connect(folder / name)) as database, database:
+            database.execute("UPDATE entries SET body = x'00' WHERE seq = 0")
+    code, out, _ = run("doctor", "--store", url)
+    assert code == 1
+    line = next(line for line in out.splitlines() if "--full" in line)
+    words = shlex.split(line)
+    assert words[words.index("conversations") :] == ["conversations", "--full", "--store", url]
+    assert run(*words[words.index("conversations") :])[0] == 1
+    assert run("conversations", "--store", url)[0] == 1
+
+
+def test_the_command_for_an_extra_stands_alone(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    old = Package(name="openai", installed="1.99.2", least="1.100")
+    monkeypatch.setattr("transom.cli.doctor.packages", lambda _: {"": [], "openai": [old]})
+    out = run("doctor")[1]
+    assert f"      {extra_of('openai', [old]).install}\n" in out
+    gone = Package(name="openai", installed=None, least="1.100")
+    monkeypatch.setattr("transom.cli.doctor.packages", lambda _: {"": [], "openai": [gone]})
+    assert extra_of("openai", [gone]).install + "\n" in run("doctor")[1]
 
 
 def test_the_extras_are_those_of_the_project():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
 from contextlib import closing
 
 import msgspec
@@ -152,6 +153,29 @@ def test_a_narrow_terminal_gets_reasons_but_no_texts(run, demo, monkeypatch):
 def test_explain_without_a_call_is_about_the_current_window(run, demo):
     first = run("explain", "demo")[1].splitlines()[0]
     assert first == "demo: the window as it is now"
+
+
+def test_before_the_first_request_explain_says_that_nothing_is_decided(run, folder):
+    with transom.Conversation.open("s.db", "new", budget=500, system="Be brief.") as conv:
+        for number in range(8):
+            conv.user(f"question {number} " + "word " * 100)
+            conv.observe({"role": "assistant", "content": "word " * 100})
+        decided = [row.state for row in conv.explain(view=conv.window().view)]
+    assert "folded" in decided
+    out = run("explain", "new", "--store", "s.db")[1]
+    first, _, said, *_ = out.splitlines()
+    assert first == "new: everything in the log"
+    assert said == "no request was sent yet: what the first one leaves out is not decided"
+    line = next(line for line in out.splitlines() if "--budget 100k" in line).strip()
+    words = shlex.split(line)
+    shown = run(*words[words.index("window") :][:6])
+    assert (shown[0], "the window of the next call" in shown[1]) == (0, True)
+    page = run("explain", "new", "--store", "s.db", "--html", "-")[1]
+    assert "new: everything in the log, before the first request" in page
+    with transom.Conversation.open("s.db", "new", budget=500, system="Be brief.") as conv:
+        conv.user("go on")
+        conv.request()
+    assert "no request was sent yet" not in run("explain", "new", "--store", "s.db")[1]
 
 
 def test_explain_has_the_line_of_each_folded_turn_and_why_its_quotes_were_chosen(run, demo):

@@ -117,7 +117,7 @@ def test_a_command_that_fails_leaves_no_new_store_and_the_old_default(run, folde
     before = (folder / ".transom/last").read_text()
     given = [] if store is None else ["--store", store]
     code, _, err = run(command, "empty.json", *given)
-    assert (code, err) == (2, "transom: no conversation in these files\n")
+    assert (code, err) == (2, "transom: no conversation in empty.json\n")
     assert {path.name for path in folder.iterdir()} == {".transom", "trip.jsonl", "chats.jsonl", "empty.json"}
     assert not (folder / ".transom/replays.db").exists()
     assert (folder / ".transom/last").read_text() == before

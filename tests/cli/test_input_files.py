@@ -205,5 +205,5 @@ def test_a_wrong_format_is_an_error_and_an_empty_conversation_is_told_of(run, fo
         assert (code, err) == (0, "transom: chat.jsonl line 2: skipped, none has no messages\n")
         assert out.startswith("1 conversation from chat.jsonl")
         assert run(command, "none.jsonl", "--budget", 4_000)[2] == (
-            "transom: none.jsonl: skipped, none has no messages\ntransom: no conversation in these files\n"
+            "transom: none.jsonl: skipped, none has no messages\ntransom: no conversation in none.jsonl\n"
         )

@@ -386,6 +386,24 @@ def test_the_calls_are_counted_from_one_and_from_the_end():
             conv.explain(at=call)
 
 
+def test_explain_looks_ahead_at_the_window_of_the_next_request():
+    conv = opened("memory:")
+    for number in range(12):
+        conv.user(f"question {number} " + "word " * 40)
+        conv.observe({"role": "assistant", "content": "word " * 40})
+    conv.user("go on")
+    assert {row.state for row in conv.explain()} == {"kept"}
+    ahead = conv.explain(view=conv.window().view)
+    assert "folded" in {row.state for row in ahead}
+    assert {row.state for row in conv.explain()} == {"kept"}
+    conv.request()
+    assert conv.explain() == ahead
+    with pytest.raises(transom.InvalidSetting, match="explain: give at or view, not both"):
+        conv.explain(at=1, view=conv.view)
+    with pytest.raises(transom.InvalidSetting, match="view"):
+        conv.explain(view="now")
+
+
 def test_the_public_names_are_all_there():
     assert len(transom.__all__) <= 60
     assert sorted(transom.__all__) == transom.__all__

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from transom.cache_prices import PRICES, Prices
 from transom.cli.commands.recorded import Compare
-from transom.cli.inputs import check_files, file_name, read_input, readable_conversations, summary_lines
+from transom.cli.inputs import check_files, file_name, named_files, read_input, readable_conversations, summary_lines
 from transom.cli.next_commands import program_name
 from transom.cli.progress import ProgressBar
 from transom.cli.report import WRONG, print_figures
@@ -54,7 +54,7 @@ def run(options: Compare) -> int:
     with ProgressBar() as bar:
         chosen = _choose(options, bar)
     if not chosen.conversations:
-        raise InvalidSetting("no conversation in these files")
+        raise InvalidSetting(f"no conversation in {named_files(options.files)}")
     prices = _priced_by(options.priced_by)
     with ProgressBar() as bar:
         results = compare(

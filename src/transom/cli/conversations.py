@@ -11,16 +11,16 @@ from transom.stores.conversation_list import conversations_in
 from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
-"""The exit code of a full list that has found damage."""
+"""The exit code of a list that has found damage."""
 
 
 def run(options: Conversations) -> int:
-    """Print the conversations of a store. Exit code 1 if a full list has found damage."""
+    """Print the conversations of a store. Exit code 1 if one of them is damaged, as far as they were read."""
     url = store_url(options.store)
     with existing_store(url) as store, ProgressBar() as progress:
         every = conversations_in(store, full=options.full, update=progress.update)
         conversations = [one for one in every if options.user in (None, one.user_id)]
-    code = DAMAGED if options.full and any(one.damaged for one in conversations) else 0
+    code = DAMAGED if any(one.damaged for one in conversations) else 0
     if options.json:
         print_json({"store": without_password(url), "conversations": conversations})
         return code

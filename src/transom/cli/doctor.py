@@ -9,17 +9,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import takewhile
+from pathlib import Path
 
 from msgspec import Struct
 from rich.console import Console
+from rich.text import Text
 
 from transom.cli.commands.programs import Doctor
 from transom.cli.find_stores import stores_here
-from transom.cli.next_commands import program_name
+from transom.cli.next_commands import command_for
 from transom.cli.progress import ProgressBar
-from transom.cli.stores import existing_store
+from transom.cli.stores import existing_store, store_path
 from transom.cli.streams import counted, one_line
-from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.cli.terminal import Piece, print_json, print_line, print_wrapped, terminal
 from transom.errors import TransomError
 from transom.extras import install_command
 from transom.stores.conversation_list import conversations_in
@@ -70,10 +72,12 @@ class StoreHealth(Struct, frozen=True, kw_only=True):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """A problem, and what to do about it, as sentences for people."""
+    """A problem, and what to do about it, as sentences for people. `command`: a command line for the shell that does
+    it, or that says more; empty if there is none."""
 
     problem: str
     do: str
+    command: str = ""
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -91,7 +95,7 @@ class Report(Struct, frozen=True, kw_only=True):
 def run(options: Doctor) -> int:
     """Print the report. Exit code 1 if there is a problem."""
     with ProgressBar() as bar:
-        stores = [health(url, bar) for url in ([options.store] if options.store else stores_here())]
+        stores = [(url, health(url, bar)) for url in ([options.store] if options.store else stores_here())]
     needed = packages(requires("transom") or ())
     extras = [extra_of(name, found) for name, found in needed.items() if name]
     report = Report(
@@ -99,7 +103,7 @@ def run(options: Doctor) -> int:
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
         extras=extras,
-        stores=stores,
+        stores=[found for _, found in stores],
         keys={name: bool(os.environ.get(name)) for name in KEYS},
         problems=[*problems_of(needed[""], extras, stores)],
     )
@@ -157,8 +161,9 @@ def health(url: str, bar: ProgressBar) -> StoreHealth:
     return StoreHealth(url=shown, conversations=len(every), damaged=damaged, problem="")
 
 
-def problems_of(needed: list[Package], extras: list[Extra], stores: list[StoreHealth]) -> Iterator[Problem]:
-    """Yield each problem of the packages, the extras and the stores. `needed`: the packages that are always needed."""
+def problems_of(needed: list[Package], extras: list[Extra], stores: list[tuple[str, StoreHealth]]) -> Iterator[Problem]:
+    """Yield each problem of the packages, the extras and the stores. `needed`: the packages that are always needed.
+    `stores`: each with its URL."""
     for package in needed:
         if package.installed is None or package.is_too_old:
             has = package.installed or "not installed"
@@ -167,13 +172,25 @@ def problems_of(needed: list[Package], extras: list[Extra], stores: list[StoreHe
     for extra in extras:
         if extra.state == "too old":
             old = ", ".join(f"{one.name} {one.installed}" for one in extra.packages if one.is_too_old)
-            yield Problem(problem=f"the extra {extra.name} is too old: {old}", do=extra.install)
-    for store in stores:
+            what = f"the extra {extra.name} is too old: {old}"
+            yield Problem(problem=what, do="install it again", command=extra.install)
+    for url, store in stores:
         if store.problem:
-            yield Problem(problem=store.problem, do="give another --store, or move the file away")
+            do = "give another --store"
+            yield Problem(problem=store.problem, do=f"{do}, or move the file away" if _is_there(url) else do)
         if store.damaged:
             what = f"{store.url}: {counted(len(store.damaged), 'conversation')} damaged: {', '.join(store.damaged[:3])}"
-            yield Problem(problem=what, do=f"{program_name()} conversations --store {store.url} --full")
+            command = command_for("conversations", store=url, options=["--full"])
+            yield Problem(problem=what, do="see what is damaged", command=command)
+
+
+def _is_there(url: str) -> bool:
+    """Whether a store is a file or folder that exists."""
+    try:
+        path = store_path(url)
+    except TransomError:
+        return False
+    return bool(path) and Path(path).exists()
 
 
 def show(console: Console, report: Report) -> None:
@@ -186,9 +203,12 @@ def show(console: Console, report: Report) -> None:
     for extra in report.extras:
         has = ", ".join(f"{one.name} {one.installed}" for one in extra.packages[:4])
         more = f", and {len(extra.packages) - 4} more" if len(extra.packages) > 4 else ""
-        line = (f"{has}{more}", "") if extra.state != "not installed" else (extra.install, "dim")
         mark = {"installed": ("yes  ", "green"), "too old": ("old  ", "red"), "not installed": ("no   ", "dim")}
-        print_line(console, f"  {extra.name:<{width}}", mark[extra.state], line)
+        start = (f"  {extra.name:<{width}}", mark[extra.state])
+        if extra.state == "not installed":
+            _print_command(console, *start, (extra.install, "dim"))
+        else:
+            print_line(console, *start, f"{has}{more}")
     print_line(console, ("\nStores", "bold"))
     if not report.stores:
         print_line(console, "  none in this folder")
@@ -201,6 +221,16 @@ def show(console: Console, report: Report) -> None:
         print_line(console, f"  {name:<20}", ("set", "green") if is_set else ("not set", "dim"))
     print_line(console, ("\nProblems", "bold"))
     for problem in report.problems:
-        print_wrapped(console, (one_line(problem.problem), "red"), ": ", one_line(problem.do), indent=2)
+        print_wrapped(console, (one_line(problem.problem), "red"), indent=2)
+        if not problem.command:
+            print_wrapped(console, f"→ {one_line(problem.do)}", indent=4)
+            continue
+        print_wrapped(console, f"→ {problem.do}:", indent=4)
+        _print_command(console, "      ", (problem.command, "cyan"))
     if not report.problems:
         print_line(console, "  none")
+
+
+def _print_command(console: Console, *pieces: Piece) -> None:
+    """Print a line that ends with a command. It is never cut nor wrapped, so that it can be copied."""
+    console.print(Text.assemble(*pieces), soft_wrap=True)

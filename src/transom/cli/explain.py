@@ -48,6 +48,7 @@ from transom.wire.dialects import counter_of_log
 OPENING = 80
 """The most characters of a fold's text that are printed."""
 BLOCKS = {"kept": "█", "shortened": "▓", "folded": "░", "dropped": "·"}
+NO_REQUEST = "no request was sent yet: what the first one leaves out is not decided"
 
 
 class PlanEdits(Struct, frozen=True, kw_only=True):
@@ -61,8 +62,9 @@ class PlanEdits(Struct, frozen=True, kw_only=True):
 class Explained(Struct, frozen=True, kw_only=True):
     """A window, explained: what `transom explain --json` prints.
 
-    `call`: the number of the call, from 1; None for the window of the log as it is now. `calls`: how many calls the log
-    has. `reply`: the position of the call's reply in the imported list of messages, None if the log does not know it.
+    `call`: the number of the call, from 1; None for the window of the log as it is now, without what the next request
+    would decide. `calls`: how many calls the log has; with 0 nothing is decided yet, and `limit` is 0. `reply`: the
+    position of the call's reply in the imported list of messages, None if the log does not know it.
 
     `limit`: the tokens that the window was planned for, 0 if none; `tokens`: those that it has, as the provider counts;
     `counted_tokens`: the same as Transom counts. All other tokens are as Transom counts. `shared_tokens`: those of the
@@ -163,6 +165,9 @@ def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]
         commands.append((next_command("read", "entry", max(result.folds)), "the text of a fold, whole"))
     if shortened := [row.entry for row in result.rows if row.state == "shortened"]:
         commands.append((next_command("read", "entry", shortened[-1]), "a shortened entry, whole"))
+    if not result.calls:
+        first = next_command("window", given=["--budget", "100k"])
+        commands.append((first, "what the first request would send, within 100,000 tokens"))
     if result.call is None and result.limit:
         text = next_command("window", given=["--as", "text"])
         commands.append((text, "what the model reads next"))
@@ -380,7 +385,8 @@ def costs_lines(costs: CompactionCosts) -> Iterator[str]:
 
 
 def _print_header(console: Console, result: Explained) -> None:
-    call = "the window as it is now" if result.call is None else f"call {result.call:,} of {result.calls:,}"
+    now = "the window as it is now" if result.calls else "everything in the log"
+    call = now if result.call is None else f"call {result.call:,} of {result.calls:,}"
     reply = "" if result.reply is None else f", answered by message {result.reply:,}"
     print_wrapped(console, (f"{one_line(result.conversation)}: {call}{reply}", "bold"))
     limit = f" of {result.limit:,}" if result.limit else ""
@@ -388,6 +394,8 @@ def _print_header(console: Console, result: Explained) -> None:
     print_wrapped(console, f"{result.tokens:,}{limit} tokens, {shared:,} of them shared with the window before")
     if said := two_counts(result.tokens, result.counted_tokens):
         print_wrapped(console, said)
+    if not result.calls:
+        print_wrapped(console, (NO_REQUEST, "bold"))
     if result.limit and result.tokens > result.limit:
         over = f"over the limit: the next call compacts it first (see `{program_name()} window`)"
         print_wrapped(console, (over, "bold"))

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from transom.cli.commands.recorded import Import
 from transom.cli.folder import IMPORTS, url_of
-from transom.cli.inputs import STDIN, check_files
+from transom.cli.inputs import STDIN, check_files, named_files
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import store_to_fill
@@ -36,7 +36,7 @@ def run(options: Import) -> int:
             if not options.json:
                 bar.above(lambda one=one: _print(console, one))
     if not done:
-        raise InvalidSetting("no conversation in these files")
+        raise InvalidSetting(f"no conversation in {named_files(options.files)}")
     if options.json:
         print_json({"store": shown, "conversations": done})
     else:

@@ -69,6 +69,15 @@ def file_name(file: Path) -> str:
     return "stdin" if file == STDIN else os.fspath(file)
 
 
+def named_files(files: Sequence[Path]) -> str:
+    """Return the files of a command line as an error names them: "a.jsonl, b.jsonl and 4 more files"."""
+    names = [one_line(file_name(file)) for file in dict.fromkeys(files)]
+    shown, more = names[:MAX_LISTED_FILES], len(names) - MAX_LISTED_FILES
+    if more > 0:
+        return f"{', '.join(shown)} and {counted(more, 'more file')}"
+    return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
+
+
 def short_name(name: str) -> str:
     """Return the name of a file as other output has it: without its folders, on one line."""
     return one_line(Path(name).name or name)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from transom.cli.commands.programs import Proxy
-from transom.cli.stores import remember_store
+from transom.cli.folder import FOLDER, make_folder
+from transom.cli.stores import remember_store, store_path
 from transom.cli.terminal import print_wrapped, terminal
 from transom.errors import InvalidSetting
 from transom.extras import install_command
@@ -21,9 +23,13 @@ def needs_proxy(command: str) -> None:
 
 
 def opened_gateway(store: str, budget: int | None, policy: str, on_error: OnError) -> Gateway:
-    """Open the gateway of `proxy` and `run`. Its store becomes the one that commands without --store use."""
-    remember_store(store)  # makes the folder of the default store
-    return Gateway(store, budget=budget, policy=policy, on_error=on_error)
+    """Open the gateway of `proxy` and `run`. Once it is open, its store becomes the one that commands without --store
+    use."""
+    if Path(store_path(store)).is_relative_to(FOLDER):
+        make_folder()
+    gateway = Gateway(store, budget=budget, policy=policy, on_error=on_error)
+    remember_store(store)
+    return gateway
 
 
 def run(options: Proxy) -> int:
@@ -42,7 +48,11 @@ def run(options: Proxy) -> int:
         listening = listen(options.host, options.port)
     except OSError as problem:
         raise InvalidSetting(f"--host, --port: {problem.strerror}") from None
-    gateway = opened_gateway(options.store, options.budget, options.policy, options.on_error)
+    try:
+        gateway = opened_gateway(options.store, options.budget, options.policy, options.on_error)
+    except BaseException:
+        listening.close()
+        raise
 
     def ready() -> None:
         address, port = listening.getsockname()[:2]

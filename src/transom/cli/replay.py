@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from transom.cache_prices import Prices
 from transom.cli.commands.recorded import Replay
 from transom.cli.folder import REPLAYS, url_of
-from transom.cli.inputs import check_files, file_name, read_input, readable_conversations
+from transom.cli.inputs import check_files, file_name, named_files, read_input, readable_conversations
 from transom.cli.lock_notice import LockNotice
 from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import ProgressBar
@@ -86,11 +86,11 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
             interrupt.add_note("nothing was stored")
         raise
     if not any(file.formats for file in files):
-        raise InvalidSetting("no conversation in these files")
+        raise InvalidSetting(f"no conversation in {named_files(options.files)}")
     if not has_budget:
         print_notice(NO_BUDGET)
     if options.chart is not None and replayer.timeline is None:
-        raise InvalidSetting(f"--chart: no conversation {options.chart!r} in these files")
+        raise InvalidSetting(f"--chart: no conversation {options.chart!r} in {named_files(options.files)}")
     return Outcome(
         budget=budget.context,
         policy=policy.name,

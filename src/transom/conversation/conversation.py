@@ -568,13 +568,23 @@ class Conversation:
         self.policy.prepare(self.view, self.budget, self.indexes)
 
     @_locked
-    def explain(self, at: int | None = None) -> Explanations:
-        """Why the window is what it is: now, or at call number `at`, counted from 1 (negative: from the last).
+    def explain(self, at: int | None = None, *, view: View | None = None) -> Explanations:
+        """Why the window is what it is: by what is logged now, or at call number `at`, counted from 1 (negative: from
+        the last), or in another `view` of this log.
+
+        What the next request would decide, such as a compaction, is not logged yet, so it is not in it: before the
+        first request every fact is whole. `conv.explain(view=conv.window().view)` has it. The edits that it names then
+        have the numbers that they would get.
 
         The result is a list with one explanation for each fact. Its `costs` are those that decided the compaction of
         that call, or of the newest one, which `transom explain` prints too. `no_summary` says why no summary would be
-        asked for now; it is empty with `at`. Raises InvalidSetting if there is no such call.
+        asked for now; it is empty with `at`. With `view` it has neither. Raises InvalidSetting if there is no such
+        call, if `view` is no View, or if both are given.
         """
+        if view is not None:
+            if at is not None:
+                raise InvalidSetting("explain: give at or view, not both")
+            return Explanations(explain(check.view("view", view)))
         found = explain(self.view if at is None else self.view_at_call(at))
         costs = costs_of_call(self.log, at)
         return Explanations(found, costs=costs, no_summary=self._steps.why_no_summary() if at is None else "")

@@ -39,6 +39,10 @@ def fit(
     for a longer list begins with the result for the shorter one, if what was added is a reply and all that follows up
     to the next call, and if no compaction lies between.
 
+    So each call plays the whole list: one or two milliseconds of CPU for a message, so seconds for 2,000. For
+    long lists keep a Conversation, in memory if nothing is to be stored (`Conversation.from_messages`): it takes only
+    what is new (`user`, `observe`, `extend`), and a `request` costs the same however long the log is.
+
     A list of a framework's message objects (LangChain, pydantic-ai and others) gives such a list, in which each message
     that is not changed is the same object; `dialect` has no meaning then.
 

@@ -47,7 +47,8 @@ def window_file(view: View, before: View | None, sent: Sent | None, *, name: str
     are.
     """
     data = WindowReader(view, before, sent, name).data(0, MOST_ROWS, PIECE_LIMIT)
-    what = "the window as it is now" if call is None else f"call {call:,} of {calls:,}"
+    now = "the window as it is now" if calls else "everything in the log, before the first request"
+    what = now if call is None else f"call {call:,} of {calls:,}"
     return "\n".join(_page(data, f"{_line(name)}: {what}"))
 
 

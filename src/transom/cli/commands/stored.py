@@ -71,7 +71,7 @@ class Log(Struct, frozen=True, kw_only=True):
 )
 class Explain(Struct, frozen=True, kw_only=True):
     """Explain the window of a call, or without --at the window of the log as it is now: what it contains of each entry
-    of the log, and why.
+    of the log, and why. What the next request would decide is not logged yet: `transom window` has it.
 
     With --html, make one page for a browser instead, which needs no store: every message as the model read it, what was
     done to it, and why. It holds the texts of the conversation, so read it before you give it away.
@@ -230,7 +230,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
     """List the conversations of a store: entries, time of the last entry, dialect, id, and the beginning of the first
     message.
 
-    With --full, exit code 1 if anything is damaged.
+    Exit code 1 if a conversation is damaged. Without --full only the beginning and the end of each are read.
     """
 
     full: Annotated[
