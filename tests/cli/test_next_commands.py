@@ -97,7 +97,7 @@ def test_nothing_is_named_where_all_is_shown(run, store):
 
 def test_the_command_that_takes_a_compaction_back_works(run, store):
     out = run("compact", "it's 42", *store)[1]
-    (line,) = re.findall(r"`transom (.*?)` takes it back", " ".join(out.split()))
+    (line,) = re.findall(r"^  transom (undo .*?)  +takes the compaction back$", out, re.MULTILINE)
     code, again, err = run(*shlex.split(line))
     assert (code, err) == (0, "")
     assert "undo of entry" in again

@@ -278,6 +278,9 @@ def test_a_damaged_conversation_does_not_keep_the_server_from_starting(tmp_path:
         first, *rest = broken.read_bytes().splitlines(keepends=True)
         broken.write_bytes(first + b"x" * 30 + b"\n" + b"".join(rest))
         assert _users_of_all(store) == ["ann"]
+        tools = make_server(store, user_id="ann")
+        listed = anyio.run(lambda: tools.call_tool("list", {})).content[0].text
+        assert listed.splitlines() == ["[1 conversation, 1 of them from 0]", "whole"]
 
 
 def test_a_wrong_token_is_refused(http: str) -> None:

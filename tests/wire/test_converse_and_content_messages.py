@@ -97,6 +97,27 @@ def test_a_window_of_another_provider_is_written_for_strands() -> None:
     ]
 
 
+def test_documents_of_another_provider_get_names_of_their_own_for_strands_and_a_text() -> None:
+    pdf = {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERg=="}}
+    native = {"document": {"format": "pdf", "name": "Document 2", "source": {"bytes": b"%PDF"}}}
+    conversation = Conversation.from_messages(
+        [
+            {"role": "user", "content": [pdf, {"type": "text", "text": "Compare these."}, pdf]},
+            {"role": "assistant", "content": "Done."},
+            {"role": "user", "content": [pdf]},
+        ],
+        budget=100_000,
+    )
+    (piece,) = FORMATS["strands"].read([{"role": "user", "content": [{"text": "And this."}, native]}])
+    conversation.append(Assistant(parts=(Text("Done."),)))
+    conversation.append(piece.fact)
+    first, _, second, _, third = FORMATS["strands"].write(conversation.view, {})
+    assert [block["document"]["name"] for block in first["content"][::2]] == ["document", "document 3"]
+    assert second["content"][0] == {"text": left_out_marker("text")}
+    assert second["content"][1]["document"]["name"] == "document 4"
+    assert third["content"] == [{"text": "And this."}, native]
+
+
 def test_a_call_of_strands_without_an_id_is_read() -> None:
     (piece,) = FORMATS["strands"].read([{"role": "assistant", "content": [{"toolUse": {"name": "read"}}]}])
     assert isinstance(piece.fact, Assistant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom.cli.commands.stored import Compact
-from transom.cli.next_commands import command_for
+from transom.cli.next_commands import command_for, print_next
 from transom.cli.open_conversation import budget_of, open_conversation
 from transom.cli.progress import at_work
 from transom.cli.stores import open_log
@@ -52,15 +52,14 @@ def run(options: Compact) -> int:
             return 0
         saved = done.tokens_before - done.tokens_after
         name = one_line(log.name)
-        way_back = f"`{command_for('undo', log.name, store=options.store)}` takes it back"
-        after_it = "nothing changed (dry run)" if options.dry_run else way_back
-        print_wrapped(
-            console, f"{name}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved; {after_it}"
-        )
+        change = f"{name}: {done.tokens_before:,} → {done.tokens_after:,} tokens, {saved:,} saved"
+        print_wrapped(console, f"{change}; nothing changed (dry run)" if options.dry_run else change)
         if summary is not None:
             by = "made without a model" if done.degraded else f"made by {one_line(summary.made_by)}"
             verb = "would be" if options.dry_run else "is"
             print_wrapped(console, f"The summary {verb} entry {done.summary}, {by}:")
             for line in summary.text.splitlines():
                 print_wrapped(console, one_line(line))
+        if not options.dry_run:  # on a line of its own: a wrapped command cannot be copied
+            print_next(console, [(command_for("undo", log.name, store=options.store), "takes the compaction back")])
     return 0

@@ -119,7 +119,7 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
       with the first again.
     - `sdk_arguments`: the `settings` of `RunOptions`.
     - `schemas`, `functions`: its `tools`, the functions by the name of their tool. None keeps the last schemas.
-    - `output`: its `output_type`.
+    - `output`: its `output_type`. `stream`: whether replies are asked for in pieces.
     """
 
     providers: tuple[Provider, ...]

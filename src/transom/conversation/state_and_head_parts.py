@@ -78,7 +78,8 @@ def current_texts(given: Mapping[str, State]) -> dict[str, str]:
 
 def part_messages(parts: Mapping[str, HeadPart], view: View, dialect: Dialect) -> tuple[Instruction, ...]:
     """The head parts as they are now, each as one system message: functions are called with the view, empty texts left
-    out. Raises InvalidSetting for a function that returns neither a text nor None."""
+    out. Raises InvalidSetting for a function that returns neither a text nor None, and what a function raises, with a
+    note that names the part."""
     now = _texts_now("head_parts", parts, view)
     return tuple(each for name, text in now for each in dialect.parse_system(texts.head_part(name, text)))
 

@@ -152,7 +152,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def calibration(self) -> float:
-        """How many of the provider's tokens one of ours is. Multiply raw tokens by it."""
+        """How many of the provider's tokens one of ours is: 1 until a reply or a refusal says otherwise, and always
+        from 0.8 to 2. Multiply raw tokens by it."""
         return self.prefix.calibration.ratio
 
     @property

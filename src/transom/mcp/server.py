@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Annotated, Any, cast
 from urllib.parse import quote as url_quote
@@ -20,7 +21,7 @@ from transom.core.log import owner_of
 from transom.core.message import Note
 from transom.core.reducer import build_view
 from transom.core.view import View
-from transom.errors import TransomError, quote
+from transom.errors import StoreDamaged, TransomError, UnknownLog, quote
 from transom.evaluation.call_numbers import sent_request
 from transom.evaluation.explanations import explain
 from transom.extras import imports_of
@@ -136,10 +137,12 @@ class StoreTools:
         return "\n".join([f"[{len(names):,} {noun}, {len(shown):,} of them from {max(0, first):,}]", *shown])
 
     def _names(self) -> Iterator[str]:
-        """The names of this user's conversations."""
+        """The names of this user's conversations. Damaged and forgotten ones are left out: nobody can say whose they
+        are."""
         for name in self._store.names():
-            if owner_of(self._store.open(name)).user_id == self._user_id:
-                yield name
+            with suppress(StoreDamaged, UnknownLog):
+                if owner_of(self._store.open(name)).user_id == self._user_id:
+                    yield name
 
     def explain(self, conversation: Name, limit: Newest = 200, at: AtCall = None) -> str:
         """Say for the newest entries of a conversation whether the model's window has them, and why."""

@@ -68,8 +68,8 @@ class FactsCache:
         return {}
 
     def store(self, changed: Mapping[str, Known], gone: set[str]) -> None:
-        """Write the `changed` files, and delete the paths in `gone`. A damaged cache is deleted and made anew. If
-        writing fails, a warning is logged, once."""
+        """Write what is known of the `changed` files, by path, and delete what is known of those in `gone`. A damaged
+        cache is deleted and made anew. If writing fails, a warning is logged, once."""
         rows = [(path, msgspec.msgpack.encode(known)) for path, known in changed.items()]
         try:
             try:

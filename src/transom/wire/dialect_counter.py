@@ -63,7 +63,7 @@ class DialectCounter(FormatCounter):
 
     def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
         """The tokens of an image of this size in pixels, by the provider's formula; 0 without one. `count_part` counts
-        at least the fixed 1,000 of any image."""
+        at least the fixed 1,000 of an image, but 100 if it has OpenAI's `detail: "low"`."""
         return 0
 
     def count_part(self, part: m.Addressed) -> int:

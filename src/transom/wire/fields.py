@@ -328,7 +328,8 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def kind_of(value: object) -> str:
-    """What a value is in JSON's words, for errors: "a string", "null"."""
+    """What a value is in JSON's words, for errors: "a string", "null". For a value that JSON has not, the name of its
+    Python type."""
     known = (name for kind, name in _KINDS if isinstance(value, kind))
     return "null" if value is None else next(known, type(value).__name__)
 

@@ -24,10 +24,8 @@ SYSTEM_WITH_TOOLS = f"{SYSTEM} Use your tools to look at the files of the workin
 
 
 def run(options: Chat) -> int:
-    """Chat until the user leaves.
-
-    Exit code 1 if an answer or a command failed and the input was no terminal, so that nobody read the error.
-    """
+    """Chat until the user leaves. Returns the exit code: 0; but 1 if an answer or a command failed and the input was no
+    terminal, so that nobody read the error."""
     provider = provider_named(options.model or _model_of_environment())
     tools = ChatTools(Path.cwd())
     functions = tools.named(options.tools)

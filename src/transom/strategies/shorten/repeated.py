@@ -26,7 +26,7 @@ FILE_ARGUMENTS = (*PATHS, "uri")
 
 class Duplicates(Struct, frozen=True):
     """Texts of results that are equal to a text of a newer result, if they have `tokens` or more. Their markers name
-    the newest result with this text. A text is not named if the window shows more of it than of that newest one."""
+    the newest result with this text. A text is left out if the window shows more of it than of that newest one."""
 
     tokens: Count = 100
 

@@ -14,7 +14,7 @@ from transom.core.view import View
 
 PartKind = Literal["results", "text", "arguments", "reasoning", "media"]
 """The kinds of parts: "results" are the texts of tool results, "text" all other texts, "arguments" those of calls,
-"media" images and files."""
+"reasoning" the reasoning of the model, "media" images and files."""
 
 
 class ShownPart(Struct, frozen=True):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain, count
 from typing import Any, cast
 
 from transom.core.message import Assistant, Raw
@@ -62,10 +63,12 @@ class StrandsFormat(FrameworkFormat):
         return with_usage(self.dialect.parse_reply(_message(reply)), usage, _USAGE)
 
     def write(self, view: View, sources: Sources) -> list[Raw]:  # noqa: ARG002 - a message is the dict that it is
-        return [
+        messages: list[Raw] = [
             {"role": each["role"], "content": [_converse_block(block) for block in as_parts(each["content"])]}
             for each in render_messages(view, self.dialect)
         ]
+        _name_documents(messages)
+        return messages
 
 
 def _message(one: Any) -> object:
@@ -135,8 +138,35 @@ def _converse_block(block: Raw) -> Raw:
     if kind == "image" and data:
         return {"image": {"format": form, "source": {"bytes": data}}}
     if kind == "document" and data and form == "pdf":
-        return {"document": {"format": form, "name": "document", "source": {"bytes": data}}}
+        return {"document": {"format": form, "name": "", "source": {"bytes": data}}}  # see `_name_documents`
     return {"text": left_out_marker(_KINDS.get(kind, "part"))}
+
+
+def _name_documents(messages: Sequence[Raw]) -> None:
+    """Give each document without a name one that no other document of the request has, and put a text in front of it if
+    its message has none. The Converse API refuses two documents of one name, and a document without a text."""
+    blocks = [block for message in messages for block in _with_nested(message["content"])]
+    taken = {text(as_dict(block.get("document")), "name").casefold() for block in blocks}
+    free = (name for name in chain(["document"], map("document {}".format, count(2))) if name not in taken)
+    for message in messages:
+        content: list[Raw] = message["content"]
+        first = next((at for at, block in enumerate(content) if _is_unnamed(block)), None)
+        if first is not None and not any("text" in block for block in content):
+            content.insert(first, {"text": left_out_marker("text")})
+    for block in filter(_is_unnamed, blocks):
+        block["document"]["name"] = next(free)
+
+
+def _with_nested(content: Sequence[Raw]) -> Iterator[Raw]:
+    """Blocks, and those in their results of tools."""
+    for block in content:
+        yield block
+        yield from objects_in(as_dict(block.get("toolResult")).get("content"))
+
+
+def _is_unnamed(block: Raw) -> bool:
+    document = block.get("document")
+    return isinstance(document, dict) and not text(cast("Raw", document), "name")
 
 
 def _bytes_in(source: Raw) -> bytes:
