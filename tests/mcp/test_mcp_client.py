@@ -26,12 +26,14 @@ SERVER = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
 ALL = calls(
     ("add", {"a": 1, "b": 2}), ("picture", {}), ("weather", {"city": "Rome"}), ("refuses", {}), ("add", {"a": 1})
 )
+TIMEOUT = 2.0
+"""Seconds that a call may take: enough for a slow machine, and little where a test waits for it to end."""
 WEATHER = Text('{\n  "city": "Rome",\n  "degrees": 21\n}')
 
 
 @pytest.fixture(scope="module")
 def over_stdio() -> Iterator[McpServer]:
-    with McpServer(SERVER, timeout=0.3) as server:
+    with McpServer(SERVER, timeout=TIMEOUT) as server:
         yield server
 
 
@@ -46,7 +48,7 @@ def over_http() -> Iterator[McpServer]:
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield McpServer(f"http://127.0.0.1:{port}/mcp", headers={"Authorization": "Bearer secret"}, timeout=0.3)
+    yield McpServer(f"http://127.0.0.1:{port}/mcp", headers={"Authorization": "Bearer secret"}, timeout=TIMEOUT)
     server.should_exit = True
     thread.join()
 
@@ -167,7 +169,7 @@ def test_a_server_that_is_silent_or_dies_makes_the_call_a_failed_one(over_stdio:
     assert conv.run("Go", provider=Scripted(*asks, "Pity."), tools=[over_stdio]).text == "Pity."
     said = ["".join(part.text for part in entry.body.parts) for entry in conv.log if isinstance(entry.body, ToolResult)]  # type: ignore[union-attr]
     lost = "MCPError: Connection closed"
-    assert said == ["2", texts.tool_timed_out(0.3), lost, lost]
+    assert said == ["2", texts.tool_timed_out(TIMEOUT), lost, lost]
 
 
 @pytest.mark.parametrize("server", ["npx foo", ["npx", "foo"], object()])
