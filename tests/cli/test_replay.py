@@ -186,7 +186,7 @@ def test_chart_draws_the_longest_or_the_one_asked_for(run):
     assert "Window size in tokens, long\n" in run("replay", "chats.jsonl", "--budget", 4_000)[1]
     assert "Window size in tokens, short\n" in run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "short")[1]
     code, _, err = run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "none")
-    assert (code, err) == (2, "transom: --chart: no conversation 'none' in these files\n")
+    assert (code, err) == (2, "transom: --chart: no conversation 'none' in chats.jsonl\n")
 
 
 def test_several_files_are_one_table_if_it_fits(run, monkeypatch):
