@@ -203,9 +203,17 @@ def opened(source: Path | IO[Any]) -> Generator[OpenFile]:
     if isinstance(source, io.TextIOBase):
         source = cast("IO[bytes]", getattr(source, "buffer", None) or io.BytesIO(source.read().encode()))
     begin = source.read(max(map(len, _MARKS)))
-    rest = _Joined(begin, source)
-    joined = cast("IO[bytes]", io.BufferedReader(rest))
-    content = _unpacked(joined, lambda: rest.taken) if begin[: len(GZIP)] == GZIP else joined
+    waiting, taken = begin, 0
+
+    def read(size: int) -> bytes:
+        nonlocal waiting, taken
+        data = waiting[:size] or source.read(size)
+        waiting = waiting[len(data) :]
+        taken += len(data)
+        return data
+
+    joined = _buffered(read, io.DEFAULT_BUFFER_SIZE)
+    content = _unpacked(joined, lambda: taken) if begin[: len(GZIP)] == GZIP else joined
     yield OpenFile(label=label, content=_as_utf8(content))
 
 
@@ -233,8 +241,7 @@ def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
                 raise InvalidMessage(label, f"this archive has no file named {', '.join(SUFFIXES)}")
             for number, info in enumerate(chosen):
                 with archive.open(info) as packed:
-                    bound = _Bounded(packed, lambda info=info: info.compress_size)
-                    content = cast("IO[bytes]", io.BufferedReader(bound, _BUFFER))
+                    content = _bounded(packed, lambda info=info: info.compress_size)
                     yield OpenFile(label=f"{label}/{info.filename}", content=_as_utf8(content)), number / len(chosen)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as problem:
         raise InvalidMessage(label, f"this archive cannot be unpacked: {problem}") from problem
@@ -242,8 +249,7 @@ def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
 
 def _unpacked(packed: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
     """Return the unpacked content of a gzip file. `taken`: returns how many packed bytes were read so far."""
-    content = cast("IO[bytes]", gzip.GzipFile(fileobj=packed))
-    return cast("IO[bytes]", io.BufferedReader(_Bounded(content, taken), _BUFFER))
+    return _bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=packed)), taken)
 
 
 def _as_utf8(content: IO[bytes]) -> IO[bytes]:
@@ -252,81 +258,66 @@ def _as_utf8(content: IO[bytes]) -> IO[bytes]:
     try:
         begin = cast("Any", content).peek(4)[:4]
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
-        return cast("IO[bytes]", io.BufferedReader(_Damaged(problem)))  # some raise it once only
+        damage = problem
+
+        def read(_: int) -> bytes:
+            raise damage  # some streams raise it once only
+
+        return _buffered(read)
     encoding = next((name for mark, name in _MARKS.items() if begin.startswith(mark)), None)
-    return content if encoding is None else cast("IO[bytes]", io.BufferedReader(_Recoded(content, encoding), _BUFFER))
+    return content if encoding is None else _recoded(content, encoding)
 
 
-class _Damaged(io.RawIOBase):
-    """A stream that cannot be read: reading raises `problem`."""
+class _Stream(io.RawIOBase):
+    """A stream of what a function reads: `read(size)` returns at most `size` bytes, and none at the end."""
 
-    def __init__(self, problem: Exception) -> None:
-        self._problem = problem
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:  # noqa: ARG002 - of the base class
-        raise self._problem
-
-
-class _Recoded(io.RawIOBase):
-    """A stream of the text of another stream in UTF-8. What is no text there becomes U+FFFD."""
-
-    def __init__(self, content: IO[bytes], encoding: str) -> None:
-        self._content, self._decoder = content, codecs.getincrementaldecoder(encoding)("replace")
-        self._rest = b""
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        is_over = False
-        while not self._rest and not is_over:
-            data = self._content.read(_BUFFER)
-            is_over = not data
-            self._rest = self._decoder.decode(data, is_over).encode("utf-8", "replace")
-        data, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        data = self._read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
-class _Bounded(io.RawIOBase):
+def _buffered(read: Callable[[int], bytes], size: int = _BUFFER) -> IO[bytes]:
+    return cast("IO[bytes]", io.BufferedReader(_Stream(read), size))
+
+
+def _recoded(content: IO[bytes], encoding: str) -> IO[bytes]:
+    """The text of a stream in UTF-8. What is no text there becomes U+FFFD."""
+    decoder, rest = codecs.getincrementaldecoder(encoding)("replace"), b""
+
+    def read(size: int) -> bytes:
+        nonlocal rest
+        is_over = False
+        while not rest and not is_over:
+            data = content.read(_BUFFER)
+            is_over = not data
+            rest = decoder.decode(data, is_over).encode("utf-8", "replace")
+        data, rest = rest[:size], rest[size:]
+        return data
+
+    return _buffered(read)
+
+
+def _bounded(content: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
     """A stream of unpacked bytes. Reading raises OSError as soon as they are too many for the packed bytes that were
     read. `taken`: returns how many those are."""
+    unpacked = 0
 
-    def __init__(self, content: IO[bytes], taken: Callable[[], int]) -> None:
-        self._content, self._taken = content, taken
-        self._size = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self._content.read(len(buffer))
-        self._size += len(data)
-        if self._size > UNPACKED_FREELY and self._size > MOST_RATIO * self._taken():
+    def read(size: int) -> bytes:
+        nonlocal unpacked
+        data = content.read(size)
+        unpacked += len(data)
+        if unpacked > UNPACKED_FREELY and unpacked > MOST_RATIO * taken():
             raise OSError(f"it unpacks to more than {MOST_RATIO} times its size; unpack it yourself if you trust it")
-        buffer[: len(data)] = data
-        return len(data)
+        return data
 
-
-class _Joined(io.RawIOBase):
-    """A stream that begins again with bytes that were read from it already. `taken`: how many bytes were read here."""
-
-    def __init__(self, begin: bytes, rest: IO[bytes]) -> None:
-        self._begin, self._rest = begin, rest
-        self.taken = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self._begin[: len(buffer)] or self._rest.read(len(buffer))
-        self._begin = self._begin[len(data) :]
-        self.taken += len(data)
-        buffer[: len(data)] = data
-        return len(data)
+    return _buffered(read)
 
 
 def parsed(text: bytes, where: str) -> object:

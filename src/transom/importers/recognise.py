@@ -18,7 +18,6 @@ from transom.errors import InvalidMessage
 from transom.importers.formats import (
     MESSAGE_FORMATS,
     Container,
-    LeftOutTexts,
     container_of,
     left_out_texts,
     message_format,
@@ -180,8 +179,8 @@ def _contained(container: Container, value: Raw, where: str, name: str, options:
         yield replace(record, format=container.name or record.format)
 
 
-def _report_left_out(where: str, left_out: LeftOutTexts | None, options: ReadOptions) -> None:
-    if left_out is not None:
+def _report_left_out(where: str, left_out: str, options: ReadOptions) -> None:
+    if left_out:
         options.on_skip(f"{where}: {left_out}")
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from transom.importers.formats.chat_exports import CHAT_EXPORTS
 from transom.importers.formats.containers import Container
 from transom.importers.formats.exchanges import EXCHANGES
-from transom.importers.formats.left_out import LeftOutTexts, left_out_texts
+from transom.importers.formats.left_out import left_out_texts
 from transom.importers.formats.message_formats import LANGCHAIN, MESSAGES, PYDANTIC_AI
 from transom.importers.formats.message_lists import MESSAGE_LISTS
 from transom.importers.formats.openhands import OPENHANDS
@@ -36,7 +36,6 @@ __all__ = [
     "CONTAINERS",
     "MESSAGE_FORMATS",
     "Container",
-    "LeftOutTexts",
     "MessageFormat",
     "container_of",
     "left_out_texts",

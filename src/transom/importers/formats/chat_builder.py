@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from transom.core.message import Call, Raw, Reasoning, Text
+from transom.core.message import Call, Media, Raw, Reasoning, Text
 from transom.texts import tool_failed
 from transom.wire.chat_json import chat_call
 from transom.wire.fields import as_dict, compact_json, loaded
@@ -30,13 +30,8 @@ class CallResult(Struct, frozen=True):
     failed: bool = False
 
 
-class MediaPiece(Struct, frozen=True):
-    """An image or a file, as a part of an OpenAI Chat message."""
-
-    part: Raw
-
-
-Piece = Text | Reasoning | Call | CallResult | MediaPiece
+Piece = Text | Reasoning | Call | CallResult | Media
+"""A piece of a message. The part in a `Media` is one of OpenAI Chat."""
 
 
 class ChatBuilder:
@@ -68,10 +63,13 @@ class ChatBuilder:
     def _held(self, role: str, pieces: list[Piece], name: str) -> Iterator[Raw]:
         if not pieces:
             return
-        parts = [_part(piece) for piece in pieces if isinstance(piece, Text | MediaPiece)]
+        parts = [
+            {"type": "text", "text": piece.text} if isinstance(piece, Text) else piece.raw
+            for piece in pieces
+            if isinstance(piece, Text | Media)
+        ]
         calls = [self._call(piece) for piece in pieces if isinstance(piece, Call)]
-        if role != "assistant" and calls:
-            role = "assistant"
+        role = "assistant" if calls else role
         texts = [part["text"] for part in parts if part["type"] == "text"]
         plain = len(texts) == len(parts) and (len(parts) < 2 or role == "tool")
         out: Raw = {"role": "user" if role == "tool" else role, "content": "\n".join(texts) if plain else parts}
@@ -103,10 +101,6 @@ class ChatBuilder:
             return {"role": "user", "content": content}
         self._open.remove(found)
         return {"role": "tool", "tool_call_id": found[0], "content": content}
-
-
-def _part(piece: Text | MediaPiece) -> Raw:
-    return {"type": "text", "text": piece.text} if isinstance(piece, Text) else piece.part
 
 
 def arguments(value: object) -> str:

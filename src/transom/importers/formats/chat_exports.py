@@ -9,19 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from msgspec import Struct
-
 from transom.core.message import Call, Raw, Reasoning, Text
 from transom.importers.formats.chat_builder import CallResult, ChatBuilder, Piece, arguments, parsed_text, result_text
 from transom.importers.formats.containers import Container, ConversationBody
 from transom.wire.fields import as_dict, objects_in, text
 
-
-class MessagePath(Struct, frozen=True):
-    """The messages on the path to the newest one, the oldest first. `left_out`: how many are on other branches."""
-
-    messages: list[Raw]
-    left_out: int
+MessagePath = tuple[list[Raw], int]
+"""The messages on the path to the newest one, the oldest first, and how many are on other branches."""
 
 
 def path_to(newest: str, messages: Mapping[str, Raw], parent: str) -> MessagePath:
@@ -36,7 +30,7 @@ def path_to(newest: str, messages: Mapping[str, Raw], parent: str) -> MessagePat
         passed.add(at)
         out.append(messages[at])
         at = text(messages[at], parent)
-    return MessagePath(out[::-1], len(messages) - len(out))
+    return out[::-1], len(messages) - len(out)
 
 
 def claude_ai_path(chat: Raw) -> MessagePath:
@@ -47,7 +41,7 @@ def claude_ai_path(chat: Raw) -> MessagePath:
     listed = objects_in(chat.get("chat_messages"))
     known = {text(each, "uuid"): each for each in listed}
     if len(known) < len(listed) or not any(text(each, "parent_message_uuid") in known for each in listed):
-        return MessagePath(listed, 0)
+        return listed, 0
     newest = text(chat, "current_leaf_message_uuid")
     return path_to(newest if newest in known else text(listed[-1], "uuid"), known, "parent_message_uuid")
 
@@ -58,11 +52,11 @@ def chatgpt_path(chat: Raw) -> MessagePath:
     newest = text(chat, "current_node")
     if newest not in nodes:
         newest = next(reversed(nodes), "")
-    way = path_to(newest, nodes, "parent")
-    said = [as_dict(node.get("message")) for node in way.messages]
+    way, _ = path_to(newest, nodes, "parent")
+    said = [as_dict(node.get("message")) for node in way]
     whole = sum(bool(as_dict(node.get("message"))) for node in nodes.values())
     kept = [each for each in said if each]
-    return MessagePath(kept, whole - len(kept))
+    return kept, whole - len(kept)
 
 
 def chatgpt_messages(values: Iterable[object]) -> Iterator[Raw]:
@@ -131,20 +125,18 @@ def _branches(left_out: int) -> tuple[str, ...]:
 
 
 def _chatgpt(value: Raw) -> Iterator[ConversationBody]:
-    path = chatgpt_path(value)
+    messages, left_out = chatgpt_path(value)
     yield ConversationBody(
         id=text(value, "conversation_id") or text(value, "id"),
-        messages=list(chatgpt_messages(path.messages)),
+        messages=list(chatgpt_messages(messages)),
         format="openai",
-        notes=_branches(path.left_out),
+        notes=_branches(left_out),
     )
 
 
 def _claude_ai(value: Raw) -> Iterator[ConversationBody]:
-    path = claude_ai_path(value)
-    yield ConversationBody(
-        id=text(value, "uuid"), messages=path.messages, format="claude_ai", notes=_branches(path.left_out)
-    )
+    messages, left_out = claude_ai_path(value)
+    yield ConversationBody(id=text(value, "uuid"), messages=messages, format="claude_ai", notes=_branches(left_out))
 
 
 CHAT_EXPORTS = (
@@ -153,7 +145,7 @@ CHAT_EXPORTS = (
         title="ChatGPT export",
         is_one=lambda value: isinstance(value.get("mapping"), dict),
         bodies=_chatgpt,
-        texts=lambda value: [each.get("content") for each in chatgpt_path(value).messages],
+        texts=lambda value: [each.get("content") for each in chatgpt_path(value)[0]],
     ),
     Container(name="claude_ai", is_one=lambda value: isinstance(value.get("chat_messages"), list), bodies=_claude_ai),
 )

@@ -115,10 +115,6 @@ def _is_exchange(value: Raw) -> bool:
     return batch or (bool(asked) and "response" in value and bool(request_messages(found(asked, "body") or asked)))
 
 
-def _exchanges(value: Raw) -> Iterator[ConversationBody]:
-    yield exchange(_request(value), _response(value), text(value, "custom_id") or text(value, "id"))
-
-
 def _request(value: Raw) -> Raw:
     return as_dict(found(value, ("request.body", "request", "body", "params"))) or value
 
@@ -135,7 +131,9 @@ EXCHANGES = (
     ),
     Container(
         is_one=_is_exchange,
-        bodies=_exchanges,
+        bodies=lambda value: [
+            exchange(_request(value), _response(value), text(value, "custom_id") or text(value, "id"))
+        ],
         texts=lambda value: [request_messages(_request(value)), said_in(_response(value))],
     ),
 )

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import cast
 
-from msgspec import Struct
-
 from transom.wire.fields import loaded
 
 _LABELS = re.compile(
@@ -23,21 +21,9 @@ _MOST_SEARCHED = 500_000_000
 """How many characters are searched for texts within others. What was not found by then counts as left out."""
 
 
-class LeftOutTexts(Struct, frozen=True, kw_only=True):
-    """Says how many texts no message has, with how many characters. `keys`: the five keys that have most of them."""
-
-    texts: int
-    characters: int
-    keys: tuple[str, ...]
-
-    def __str__(self) -> str:
-        many = "1 text" if self.texts == 1 else f"{self.texts:,} texts"
-        size = "1 character" if self.characters == 1 else f"{self.characters:,} characters"
-        return f"left out {many} with {size}, under {', '.join(self.keys)}"
-
-
-def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -> LeftOutTexts | None:
-    """Count the texts in `source` that are in none of the texts in `kept`. None if all are there.
+def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -> str:
+    """Say how many texts in `source` are in none of the texts in `kept`, with how many characters, and the five keys
+    that have most of them. Empty if all are there.
 
     Both are JSON values. A text is also there if each of its lines is in a kept text, or if it is within the JSON of
     one (the arguments of a call, a result). What is under the keys of labels (ids, types, times, names of models) is no
@@ -50,7 +36,7 @@ def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -
         if text not in whole and key not in labels and not _LABELS.fullmatch(key) and _json_in(text) is None
     ]
     if not missing:
-        return None
+        return ""
     joined, searched = "\0".join(whole), 0
     keys, characters = Counter[str](), 0
     for key, text in missing:
@@ -59,10 +45,10 @@ def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -
             keys[key] += 1
             characters += len(text)
     if not keys:
-        return None
-    return LeftOutTexts(
-        texts=keys.total(), characters=characters, keys=tuple(key[:40] or "the list" for key, _ in keys.most_common(5))
-    )
+        return ""
+    many = "1 text" if keys.total() == 1 else f"{keys.total():,} texts"
+    size = "1 character" if characters == 1 else f"{characters:,} characters"
+    return f"left out {many} with {size}, under {', '.join(key[:40] or 'the list' for key, _ in keys.most_common(5))}"
 
 
 def _texts(value: object) -> Iterator[tuple[str, str]]:

@@ -68,11 +68,8 @@ _LLAMA_INDEX = Shape(
 def _is_llama_index(value: object) -> bool:
     blocks = _parts_of(value, "blocks")
     fields = as_dict(value)
-    return "role" in fields and (any("block_type" in each for each in blocks) or _is_old_llama_index(fields))
-
-
-def _is_old_llama_index(fields: Raw) -> bool:
-    return isinstance(fields.get("additional_kwargs"), dict) and "type" not in fields and "blocks" not in fields
+    is_old = isinstance(fields.get("additional_kwargs"), dict) and "type" not in fields and "blocks" not in fields
+    return "role" in fields and (is_old or any("block_type" in each for each in blocks))
 
 
 def _llama_index(values: Iterable[object]) -> Iterator[Raw]:
@@ -444,11 +441,8 @@ _GEN_AI = Shape(
 def _is_gen_ai(value: object) -> bool:
     parts = _parts_of(value, "parts")
     kinds = {text(part, "type") for part in parts}
-    return "role" in as_dict(value) and bool(parts) and kinds <= _GEN_AI.parts.keys() and _says(parts)
-
-
-def _says(parts: list[Raw]) -> bool:
-    return any(not {"content", "arguments", "response", "result", "uri"}.isdisjoint(part) for part in parts)
+    says = any(not {"content", "arguments", "response", "result", "uri"}.isdisjoint(part) for part in parts)
+    return "role" in as_dict(value) and says and kinds <= _GEN_AI.parts.keys()
 
 
 MESSAGES = (

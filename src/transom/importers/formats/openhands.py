@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.chat_builder import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
+from transom.core.message import Call, Media, Raw, Reasoning, Text
+from transom.importers.formats.chat_builder import CallResult, ChatBuilder, Piece, arguments, result_text
 from transom.importers.formats.shapes import MessageFormat, found
 from transom.wire.chat_json import chat_media
 from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
@@ -147,7 +147,7 @@ def _thoughts(value: Raw) -> list[Piece]:
 
 def _images(value: Raw) -> list[Piece]:
     urls = as_items(value.get("image_urls"))
-    return [MediaPiece(chat_media("image", each)) for each in urls if isinstance(each, str)]
+    return [Media("image", chat_media("image", each)) for each in urls if isinstance(each, str)]
 
 
 def _texts(value: object) -> list[Piece]:

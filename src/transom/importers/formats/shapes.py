@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from transom.core.message import Call, Raw, Reasoning, Text
-from transom.importers.formats.chat_builder import CallResult, ChatBuilder, MediaPiece, Piece, arguments, result_text
+from transom.core.message import Call, Media, MediaKind, Raw, Reasoning, Text
+from transom.importers.formats.chat_builder import CallResult, ChatBuilder, Piece, arguments, result_text
 from transom.wire.chat_json import chat_media
 from transom.wire.fields import as_dict, data_url
 
@@ -191,6 +191,7 @@ def media(*, url: Paths = "url", data: Paths = "data", mime: Paths = "mimeType",
         if not link:
             return []
         is_image = kind.startswith("image/") or link.startswith("data:image/") or not kind
-        return [MediaPiece(chat_media("image" if is_image else "file", link, _text(part, name)))]
+        medium: MediaKind = "image" if is_image else "file"
+        return [Media(medium, chat_media(medium, link, _text(part, name)))]
 
     return rule

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -89,11 +88,8 @@ def whole_lines(
         yield line
 
 
-class BranchFacts(NamedTuple):
-    """The facts and heads of one turn. `branch`: the subagent whose turn it is; empty for the session itself."""
-
-    branch: str
-    new: list[New]
+BranchFacts = tuple[str, list[New]]
+"""The branch of a turn (the subagent whose turn it is; empty for the session itself), and its facts and heads."""
 
 
 class SessionFacts:
@@ -153,9 +149,9 @@ class SessionFacts:
                 said.setdefault(event.branch, []).append(event)
             else:
                 head = Head(messages=tuple(self._dialect.parse_system(event.text)))
-                yield BranchFacts(self._scanned.main, [New(body=head)])
+                yield self._scanned.main, [New(body=head)]
         for branch, messages in said.items():
-            yield BranchFacts(branch, self._of_turn(branch, messages, where))
+            yield branch, self._of_turn(branch, messages, where)
 
     def _of_turn(self, branch: str, turn: list[Said], where: str) -> list[New]:
         """Make the facts of one turn.

@@ -5,7 +5,7 @@ that follow. No view of the log is built.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import cast
 
@@ -54,7 +54,7 @@ class ImportedLog:
         self._ranges: list[tuple[int, int]] = []
         self._head = Head()
         self._read_marks()
-        self._known = self._facts()
+        self._known = (entry for entry in log.read(0, len(log)) if isinstance(entry.body, Fact))
 
     @property
     def lines(self) -> frozenset[int]:
@@ -107,19 +107,13 @@ class ImportedLog:
             if isinstance(entry.body, Head):
                 heads.append((entry.seq, entry.body))
             elif (mark := mark_of(entry)) is not None:
-                self._check(mark)
+                if mark.format != self.format_name:
+                    raise self._refused(f"imported from another format, {mark.format}; import under an --id")
                 self._ranges.append((mark.first, entry.seq))
                 self._lines.add(mark.lines)
         if self._next and not self._ranges:
             raise self._refused("and was not imported; import under an --id")
         self._head = next((head for seq, head in reversed(heads) if self._is_imported(seq)), Head())
-
-    def _check(self, mark: ImportMark) -> None:
-        if mark.format != self.format_name:
-            raise self._refused(f"imported from another format, {mark.format}; import under an --id")
-
-    def _facts(self) -> Iterator[Entry]:
-        return (entry for entry in self.log.read(0, self._first) if isinstance(entry.body, Fact))
 
     def _is_imported(self, seq: int) -> bool:
         at = bisect_right(self._ranges, seq, key=itemgetter(0)) - 1
