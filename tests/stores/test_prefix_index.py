@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from places import Place
 
 from transom import Conversation
@@ -33,6 +36,17 @@ def test_a_forgotten_conversation_is_in_no_index(durable: Place) -> None:
     index.add([(b"g" * 16, KnownPrefix("gone", 1)), (b"s" * 16, KnownPrefix("stays", 1))])
     durable.open().forget("gone")
     assert index.find([b"g" * 16, b"s" * 16]) == {b"s" * 16: KnownPrefix("stays", 1)}
+
+
+@pytest.mark.parametrize("place", ["sqlite:///{}/agent.db", "jsonl:///{}"])
+def test_no_file_has_the_name_of_a_forgotten_conversation(tmp_path: Path, place: str) -> None:
+    store = open_store(place.format(tmp_path))
+    begun(store, "xyzzy")
+    begun(store, "stays")
+    prefix_index(store).add((bytes([n]) * 16, KnownPrefix(("xyzzy", "stays")[n % 2], n)) for n in range(200))
+    store.forget("xyzzy")
+    files = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert [path.name for path in files if b"xyzzy" in path.read_bytes()] == []
 
 
 def test_an_index_in_memory_has_a_bound_and_drops_the_oldest() -> None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from threading import Event
@@ -112,7 +111,8 @@ class Store(Protocol):
     - A store with `search_index()` or `prefix_index()` keeps its index of words, or of message prefixes (see
       `transom.http`), for the next process. Without them these are made in memory.
     - A log with `copy_to` copies itself in one transaction (see `fork_log`).
-    - A log with `wait` learns of appends at once (see `follow`).
+    - A log with `wait(timeout)` learns of appends at once: it returns after an append, or after so many seconds (see
+      `follow`).
     - A log with `take_lease` and `release_lease` lets one handle at a time run its conversation (see
       `transom.stores.base.LeasedLog`). Without them, everybody may run it at any time.
     - A log whose `view_cache` is the `transom.stores.view_cache.ViewCache` of its store is opened again without
@@ -153,15 +153,11 @@ class Store(Protocol):
         ...
 
 
-class _ForgetsAll(Protocol):
-    def forget_all(self, names: Iterable[str]) -> bool: ...
-
-
 def forget_all(store: Store, names: Iterable[str]) -> None:
     """Forget several conversations; unknown names are ignored. It is one operation if the store has a `forget_all` of
     its own, else one for each name."""
-    if hasattr(store, "forget_all"):
-        cast("_ForgetsAll", store).forget_all(names)
+    if (own := getattr(store, "forget_all", None)) is not None:
+        own(names)
         return
     for name in names:
         with suppress(UnknownLog):
@@ -226,15 +222,6 @@ def entry_damaged(place: str, name: str, seq: int, why: object) -> StoreDamaged:
     return store_damaged(place, f"conversation {name!r}, entry {seq}: {why}", f"restore it from a backup{copy}")
 
 
-def entries_missing(place: str, found: int, at: int, remedy: str) -> StoreDamaged:
-    """Make the error for a log that has `found` entries, although its snapshot was made of `at`, which is more.
-
-    `remedy`: how to go on with the entries that are left; it ends the message.
-    """
-    why = f"its snapshot was made of {at:,} entries, but only {found:,} are left"
-    return store_damaged(place, why, f"restore it from a backup, or {remedy}")
-
-
 def no_such_log(name: str) -> UnknownLog:
     """Make the error for a conversation that cannot be forgotten because the store does not have it."""
     return UnknownLog(f"no conversation {name!r} in the store")
@@ -247,34 +234,12 @@ def log_forgotten(name: str) -> UnknownLog:
     return UnknownLog(f"the conversation {name!r} is no longer in the store: open it again to begin a new one")
 
 
-@contextmanager
-def reporting_leftovers(place: str) -> Generator[None]:
-    """Raise StoreUnavailable in place of an error of the file system or of SQLite within the block.
-
-    The block is the last step of a `forget`: the conversation is gone, but its bytes may still be in the file. The
-    message says so, and that they stay until the conversation is forgotten once more.
-    """
-    try:
-        yield
-    except (OSError, sqlite3.Error) as problem:
-        why = "the conversation is gone, but bytes of it stay there until it is forgotten once more"
-        raise StoreUnavailable(f"{place}: {problem}; {why}") from problem
-
-
 # ---- following a log
 
 POLL_INTERVAL = 0.5
 """Seconds between two looks at a store that does not announce appends."""
 POLL_INTERVAL_ANNOUNCED = 5.0
 """Seconds between two looks at a store that announces appends: they only find entries whose announcement got lost."""
-
-
-class _Announcing(Protocol):
-    """A log of a store that announces appends."""
-
-    def wait(self, timeout: float) -> int:
-        """Wait until something was appended, at most `timeout` seconds; return the new number of entries."""
-        ...
 
 
 def follow(
@@ -293,15 +258,15 @@ def follow(
     """
     stop = Event() if stop is None else stop
     seq = len(log) if start is None else start
-    announcing = cast("_Announcing", log) if hasattr(log, "wait") else None
+    wait = getattr(log, "wait", None)
     while not stop.is_set():
         for entry in log.read(seq):
             seq = entry.seq + 1
             yield entry
             if stop.is_set():
                 return
-        if announcing is not None:
-            announcing.wait(POLL_INTERVAL_ANNOUNCED if poll_interval is None else poll_interval)
+        if wait is not None:
+            wait(POLL_INTERVAL_ANNOUNCED if poll_interval is None else poll_interval)
         elif not stop.wait(POLL_INTERVAL if poll_interval is None else poll_interval):
             log.refresh()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import count
-from typing import Protocol, cast
 
 from transom.clock import Clock, system_clock
 from transom.core.entry import CallPlace, Entry, Forked
@@ -22,18 +21,6 @@ def sub_agent_name(conversation: str, tool: str, place: CallPlace) -> str:
     """Return the name of a sub-agent's conversation: the name of its caller's conversation, a slash, the name of the
     tool, and the place of the call ("trip/research 7.0")."""
     return f"{conversation}/{tool} {place[0]}.{place[1]}"
-
-
-class _Copying(Protocol):
-    """A log of a store that copies entries by itself, in one transaction."""
-
-    def copy_to(self, name: str, stop: int, then: Entry) -> None:
-        """Create the conversation `name` from the first `stop` entries of this one, its snapshot if that covers no
-        more, and `then`.
-
-        Raises Conflict if there is a conversation by that name.
-        """
-        ...
 
 
 def fork_log(
@@ -103,9 +90,14 @@ def _waiting_sub_agents(store: Store, source: StoredLog, stop: int) -> list[tupl
 
 
 def _copy(store: Store, source: StoredLog, name: str, then: Entry) -> None:
-    """Copy by the log's own `copy_to`, if it has one; else append all entries at once, and then the snapshot."""
-    if hasattr(source, "copy_to"):
-        cast("_Copying", source).copy_to(name, then.seq, then)
+    """Create the conversation `name` from the entries of `source` before `then`, its snapshot if that covers no more,
+    and `then`. Raises Conflict if there is a conversation by that name.
+
+    The log's own `copy_to` does this in one transaction, if it has one; else all entries are appended at once, and then
+    the snapshot is saved.
+    """
+    if (own := getattr(source, "copy_to", None)) is not None:
+        own(name, then.seq, then)
         return
     fork = store.open(name)
     fork.append([*source.read(0, then.seq), then], 0)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from transom.clock import Clock, system_clock
 from transom.core.entry import Entry
@@ -21,12 +20,8 @@ from transom.stores.base import (
     check_snapshot,
     listed_names,
     log_forgotten,
-    no_such_log,
 )
-from transom.stores.prefix_index import PrefixIndexInMemory
-
-if TYPE_CHECKING:
-    from transom.search.sqlite_index import SqliteIndex
+from transom.stores.indexed_store import IndexedStore
 
 
 class _Content:
@@ -109,7 +104,7 @@ class MemoryLog:
         return self._content
 
 
-class MemoryStore:
+class MemoryStore(IndexedStore):
     """A store that keeps conversations in memory, as long as the object lives. `clock`: by which leases end."""
 
     def __init__(self, clock: Clock = system_clock) -> None:
@@ -117,28 +112,12 @@ class MemoryStore:
         self._by_name: dict[str, _Content] = {}
         self.created: dict[str, _Content] = {}
         self.lock = Lock()
-        self._index: SqliteIndex | None = None
-        self._prefixes: PrefixIndexInMemory | None = None
 
     def open(self, name: str) -> MemoryLog:
         return MemoryLog(name, self)
 
     def names(self, prefix: str = "") -> list[str]:
         return listed_names(self.created, prefix)
-
-    def search_index(self) -> SqliteIndex:
-        """Return the search index of this store, which is in memory too."""
-        if self._index is None:
-            from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
-
-            self._index = SqliteIndex(self)
-        return self._index
-
-    def prefix_index(self) -> PrefixIndexInMemory:
-        """Return the index of message prefixes (`stores.prefix_index`), which is in memory too."""
-        if self._prefixes is None:
-            self._prefixes = PrefixIndexInMemory()
-        return self._prefixes
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return a stamp of every log, Transom's own too, or of those with these names. Unknown names are left out.
@@ -148,35 +127,20 @@ class MemoryStore:
         found = ((name, self.created.get(name)) for name in (list(self.created) if names is None else set(names)))
         return [LogStamp(name, str(id(content)), str(len(content.entries))) for name, content in found if content]
 
-    def forget(self, name: str) -> None:
-        with self.search_index().forgetting([name]):
-            self.prefix_index().forget([name])
-            self._forget(name)
-
-    def forget_all(self, names: Iterable[str]) -> bool:
-        """Forget several conversations; unknown names are ignored. False if there was nothing to remove."""
-        names, before = list(names), len(self.created)
-        with self.search_index().forgetting(names):
-            self.prefix_index().forget(names)
-            for name in names:
-                with suppress(UnknownLog):
-                    self._forget(name)
-        return len(self.created) < before
-
-    def _forget(self, name: str) -> None:
+    def _forget_all(self, names: Iterable[str]) -> bool:
         with self.lock:
-            if (content := self.created.pop(name, None)) is None:
-                raise no_such_log(name)
-            content.forgotten = True
-            del self._by_name[name]
+            known = self.created.keys() & set(names)
+            for name in known:
+                self.created.pop(name).forgotten = True
+                del self._by_name[name]
+        return bool(known)
 
     def close(self) -> None:
         """Close the search index; the next search makes it again.
 
         The conversations stay for as long as the object lives.
         """
-        if self._index is not None:
-            self._index.close()
+        super().close()
 
     def content(self, name: str) -> _Content:
         """Return the content that all handles of this name share; creates an empty one for a new name."""

@@ -20,7 +20,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import msgspec
 
@@ -38,7 +38,6 @@ from transom.stores.base import (
     check_snapshot,
     listed_names,
     log_forgotten,
-    no_such_log,
     store_damaged,
 )
 from transom.stores.blobs import encode_entry
@@ -52,6 +51,7 @@ from transom.stores.files import (
     sync_folder,
     write_durably,
 )
+from transom.stores.indexed_store import IndexedStore
 from transom.stores.jsonl_format import (
     DamagedLine,
     Header,
@@ -62,10 +62,6 @@ from transom.stores.jsonl_format import (
     parse_line,
     scan,
 )
-from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
-
-if TYPE_CHECKING:
-    from transom.search.sqlite_index import SqliteIndex
 
 _logger = logging.getLogger(__name__)
 
@@ -331,7 +327,7 @@ def _line_damaged(path: Path, problem: DamagedLine) -> StoreDamaged:
     return store_damaged(str(path), f"{problem}; {whole} whole", f"restore it from a backup, or {cut}")
 
 
-class JsonlStore:
+class JsonlStore(IndexedStore):
     """A folder of conversations, one file each. The folder is created if it does not exist.
 
     Raises InvalidSetting if the folder is missing and cannot be created, or if the path is that of a file.
@@ -339,8 +335,7 @@ class JsonlStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = absolute_path(path)
-        self._index: SqliteIndex | None = None
-        self._prefixes: PrefixIndexFile | None = None
+        self._search_file, self._prefix_file = self.path / ".search", self.path / ".prefixes"
         try:
             private_files.make_folder(self.path)
         except OSError as problem:
@@ -352,41 +347,6 @@ class JsonlStore:
 
     def names(self, prefix: str = "") -> list[str]:
         return listed_names((found.name for found, _ in self._headers(self._paths())), prefix)
-
-    def forget(self, name: str) -> None:
-        if not self.forget_all((name,)):
-            raise no_such_log(name)
-
-    def forget_all(self, names: Iterable[str]) -> bool:
-        """Forget several conversations; unknown names are ignored. False if there was nothing to remove.
-
-        The folder is read once for all of them.
-        """
-        names = list(names)
-        with self.search_index().forgetting(names):
-            forget_prefixes(self.path / ".prefixes", names)
-            return self._forget_all(names)
-
-    def search_index(self) -> SqliteIndex:
-        """Return the search index of this store.
-
-        It is the file `.search` of the folder, which the first search creates.
-        """
-        if self._index is None:
-            from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
-
-            self._index = SqliteIndex(self, self.path / ".search")
-        return self._index
-
-    def prefix_index(self) -> PrefixIndexFile:
-        """Return the index of message prefixes (`stores.prefix_index`): the file `.prefixes` of the folder.
-
-        It is closed with the store.
-        """
-        if self._prefixes is None:
-            private_files.make_folder(self.path)
-            self._prefixes = PrefixIndexFile(str(self.path / ".prefixes"))
-        return self._prefixes
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return a stamp of every log, Transom's own too, or of those with these names, in the order in which they were
@@ -406,12 +366,6 @@ class JsonlStore:
                 paths[name].unlink()
             sync_folder(self.path)
         return bool(known & paths.keys())
-
-    def close(self) -> None:
-        """Close the indexes of search and of message prefixes. Nothing else stays open."""
-        for index in (self._index, self._prefixes):
-            if index is not None:
-                index.close()
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Generator[None]:

@@ -144,12 +144,49 @@ class PostgresLog(RowLog):
         if not pairs or (self._id is None and expect):
             self._must_have(expect)
         while pairs:
-            append = _Append(self._store.database, self.name, self._id, expect, pairs)
-            if (log := append.run()) is not None:
-                self._store.database.cache_rows(log, append.rows)
+            if (log := self._append(pairs, expect)) is not None:
                 self._id, self._n = log, expect + len(pairs)
                 return
             self._must_have(expect)  # else it was forgotten since: the next try begins it anew
+
+    def _append(self, pairs: Sequence[tuple[bytes, bytes | None]], expect: int) -> int | None:
+        """Store entries, as `split_entry` returns them, and return the id of the log. None, with nothing stored, if the
+        log has another length than expected, or was forgotten.
+
+        An append has a random number: by that a second try finds out whether the first one was stored.
+        """
+        database, known, number = self._store.database, self._id, secrets.randbits(63)
+        keys = [None if body is None else bytes.fromhex(body_key(body)) for _, body in pairs]
+        bodies = {key: body for key, (_, body) in zip(keys, pairs, strict=True) if key is not None}
+        large = sorted(bodies.items())  # in one order for all writers: two of them never wait for each other
+        name, lines = raw_name(self.name), [line for line, _ in pairs]
+        parameters = (
+            [key for key, _ in large],
+            [body for _, body in large],
+            expect,
+            number,
+            lines,
+            keys,
+            channel(database.schema),
+            _key(self.name),
+        )
+
+        def append(db: Db) -> int | None:
+            if known is None:
+                found = database.rows(db, _CREATE, name, len(lines), *parameters)
+            else:
+                found = database.rows(db, _EXTEND, len(lines), known, expect, *parameters)
+            return found[0][0] if found else None
+
+        def stored(db: Db) -> int | None:
+            named = [] if known is not None else database.rows(db, _BY_NAME, sha256(name).digest())
+            log = named[0][0] if named else known
+            return log if database.rows(db, _APPENDED, log, expect, number) else None
+
+        if (log := database.run_once(append, stored)) is not None:
+            rows = zip(lines, keys, strict=True)
+            database.cache_rows(log, ((seq, *row) for seq, row in enumerate(rows, expect)))
+        return log
 
     def refresh(self) -> int:
         log, n = self._look()
@@ -190,17 +227,15 @@ class PostgresLog(RowLog):
         name.
         """
         check_snapshot(stop, self._n)
-        database, tried = self._store.database, False
-        number, row = secrets.randbits(63), encode_entry(then)
+        database, number, row = self._store.database, secrets.randbits(63), encode_entry(then)
 
-        def work(db: Db) -> bool:
-            nonlocal tried
-            if tried and (found := database.rows(db, _BY_NAME, sha256(raw_name(name)).digest())):
-                return bool(database.rows(db, _APPENDED, found[0][0], stop, number))
-            tried = True
-            return bool(database.rows(db, _FORK, self._id, raw_name(name), stop, number, row))
+        def stored(db: Db) -> list[Row] | None:
+            found = database.rows(db, _BY_NAME, sha256(raw_name(name)).digest())
+            return database.rows(db, _APPENDED, found[0][0], stop, number) if found else None
 
-        if not database.run(work, in_doubt=lambda: tried):
+        if not database.run_once(
+            lambda db: database.rows(db, _FORK, self._id, raw_name(name), stop, number, row), stored
+        ):
             self._look()  # raises UnknownLog if it was forgotten
             raise Conflict(0, len(self._store.open(name)))
 
@@ -247,62 +282,6 @@ class PostgresLog(RowLog):
     def _damaged(self, seq: int, why: object) -> StoreDamaged:
         self._look()  # raises UnknownLog if it was forgotten meanwhile
         return entry_damaged(self._store.place, self.name, seq, why)
-
-
-class _Append:
-    """One append, which may be tried again after a lost connection: it has a random number, by which it finds out
-    whether it was stored. `pairs`: the entries, as `split_entry` returns them."""
-
-    def __init__(
-        self,
-        database: PostgresDatabase,
-        name: str,
-        log: int | None,
-        expect: int,
-        pairs: Sequence[tuple[bytes, bytes | None]],
-    ) -> None:
-        self._database, self._name, self._log, self._expect = database, name, log, expect
-        self._tried = False
-        self._number = secrets.randbits(63)
-        keys = [None if body is None else bytes.fromhex(body_key(body)) for _, body in pairs]
-        bodies = {key: pair[1] for key, pair in zip(keys, pairs, strict=True) if key is not None}
-        large = sorted(bodies.items())  # in one order for all writers: two of them never wait for each other
-        self._parameters = (
-            [key for key, _ in large],
-            [body for _, body in large],
-            expect,
-            self._number,
-            [row for row, _ in pairs],
-            keys,
-            channel(database.schema),
-            _key(name),
-        )
-        self.rows = [(seq, row, key) for seq, ((row, _), key) in enumerate(zip(pairs, keys, strict=True), expect)]
-        self._count = len(pairs)
-
-    def run(self) -> int | None:
-        """Do the append, and return the id of the log. None, with nothing stored, if the log has another length than
-        expected, or was forgotten."""
-        return self._database.run(self._work, in_doubt=lambda: self._tried)
-
-    def _work(self, db: Db) -> int | None:
-        rows = self._database.rows
-        if self._tried and (log := self._stored(db)) is not None:
-            return log
-        self._tried = True
-        if self._log is None:
-            found = rows(db, _CREATE, raw_name(self._name), self._count, *self._parameters)
-        else:
-            found = rows(db, _EXTEND, self._count, self._log, self._expect, *self._parameters)
-        return found[0][0] if found else None
-
-    def _stored(self, db: Db) -> int | None:
-        """Return the log's id if an earlier try has stored this append, else None."""
-        log = self._log
-        if log is None:
-            by_name = self._database.rows(db, _BY_NAME, sha256(raw_name(self._name)).digest())
-            log = by_name[0][0] if by_name else None
-        return log if self._database.rows(db, _APPENDED, log, self._expect, self._number) else None
 
 
 class PostgresStore:

@@ -209,16 +209,31 @@ class PostgresDatabase:
         cursor.execute(self.statement(text), parameters)
         return cursor.fetchall() if cursor.description else []
 
-    def run(self, work: Callable[[Db], T], in_doubt: Callable[[], bool] | None = None) -> T:
+    def run_once(self, append: Callable[[Db], T], stored: Callable[[Db], T | None]) -> T:
+        """As `run`, for an append, which must not be stored twice. Before it is tried again, `stored` looks whether an
+        earlier try has stored it, and returns the result then, else None. If the last try fails, the error says that it
+        is not known whether the append was stored."""
+        tried = False
+
+        def work(db: Db) -> T:
+            nonlocal tried
+            if tried and (found := stored(db)) is not None:
+                return found
+            tried = True
+            return append(db)
+
+        return self.run(work, in_doubt=lambda: tried)
+
+    def run(self, work: Callable[[Db], T], in_doubt: Callable[[], bool] = lambda: False) -> T:
         """Call `work` with a connection and return its result.
 
         `work` is called again if the connection breaks or another transaction was in the way, so it must be safe to
-        repeat, or find out by itself whether it was done. `in_doubt`: called after the last failure; if it gives True,
-        the error says that it is not known whether an append was stored. Raises StoreUnavailable if the server cannot
-        be reached or refuses, StoreDamaged if a table is missing or different, InvalidSetting if the store is closed or
-        was opened before a fork of this process.
+        repeat. `in_doubt`: see `run_once`. Raises StoreUnavailable if the server cannot be reached or refuses,
+        StoreDamaged if a table is missing or different, InvalidSetting if the store is closed or was opened before a
+        fork of this process.
         """
-        self._check_process()
+        if self._process != os.getpid():
+            raise InvalidSetting(f"{self.place}: the store was opened before a fork; open it again in this process")
         stop, tries = time.monotonic() + RETRY_SECONDS, 0
         while True:
             try:
@@ -268,13 +283,9 @@ class PostgresDatabase:
             else:
                 return
 
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
-            raise InvalidSetting(f"{self.place}: the store was opened before a fork; open it again in this process")
-
-    def _translated(self, problem: psycopg.Error, in_doubt: Callable[[], bool] | None = None) -> TransomError:
+    def _translated(self, problem: psycopg.Error, in_doubt: Callable[[], bool] = lambda: False) -> TransomError:
         why = f"no connection within {RETRY_SECONDS:.0f} s" if isinstance(problem, PoolTimeout) else error_line(problem)
-        if in_doubt is not None and in_doubt():
+        if in_doubt():
             doubt = "whether this append was stored is not known: refresh the log before it is tried again"
             return StoreUnavailable(f"{self.place}: {why}; {doubt}")
         if isinstance(problem, (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.DataError)):

@@ -9,11 +9,10 @@ which is not synchronised with every write.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
-from transom.search.index_file import MEMORY, IndexFile
+from transom.search.index_file import IndexFile
 from transom.search.source import stored_name, true_name
 from transom.sqlite_tables import Tables
 from transom.stores.base import Store
@@ -81,6 +80,8 @@ class PrefixIndexFile:
         with self._file.writing() as db:
             db.execute("PRAGMA secure_delete = ON")
             db.executemany("DELETE FROM prefixes WHERE name = ?", [(stored_name(name),) for name in names])
+        with self._file.connection() as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the file has the names until it is closed
 
     def close(self) -> None:
         """Close the file."""
@@ -113,21 +114,11 @@ class PrefixIndexInMemory:
         with self._lock:
             self._places = {key: place for key, place in self._places.items() if place.name not in gone}
 
-
-class _Indexed(Protocol):
-    def prefix_index(self) -> PrefixIndex: ...
+    def close(self) -> None:
+        """Do nothing: what it has stays for as long as the object lives."""
 
 
 def prefix_index(store: Store) -> PrefixIndex:
     """Return the prefix index of a store; for a store without one, a new one in memory."""
-    return cast("_Indexed", store).prefix_index() if hasattr(store, "prefix_index") else PrefixIndexInMemory()
-
-
-def forget_prefixes(path: str | Path, names: Iterable[str]) -> None:
-    """Remove all known prefixes of these conversations from the index file `path`, if there is one."""
-    if str(path) != MEMORY and Path(path).exists():
-        index = PrefixIndexFile(str(path))
-        try:
-            index.forget(names)
-        finally:
-            index.close()
+    own = getattr(store, "prefix_index", None)
+    return PrefixIndexInMemory() if own is None else own()

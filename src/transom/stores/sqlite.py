@@ -18,31 +18,25 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from transom.clock import system_clock
 from transom.core.entry import Entry
-from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog
 from transom.search.source import LogStamp, stored_name, true_name
 from transom.stores.base import (
     check_index,
     check_seqs,
     check_snapshot,
-    entries_missing,
     entry_damaged,
     listed_names,
     log_forgotten,
-    no_such_log,
-    reporting_leftovers,
+    store_damaged,
 )
 from transom.stores.blobs import RowLog, body_key, split_entry
 from transom.stores.files import absolute_path
-from transom.stores.prefix_index import PrefixIndexFile, forget_prefixes
+from transom.stores.indexed_store import IndexedStore
 from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
 from transom.stores.view_cache import ViewCache
-
-if TYPE_CHECKING:
-    from transom.search.sqlite_index import SqliteIndex
 
 _BATCH = 64
 """Entries fetched at once when reading; large bodies are not among them."""
@@ -174,9 +168,10 @@ class SqliteLog(RowLog):
             return
         if (found := self.load_snapshot()) is None or found[0] <= self.refresh():
             return
-        place = f"{self._store.path}: conversation {self.name!r}"
+        why = f"its snapshot was made of {found[0]:,} entries, but only {self._n:,} are left"
         way_out = f"delete row {self._id} of its table `snapshots` to go on with the entries that are left"
-        raise entries_missing(place, found=self._n, at=found[0], remedy=way_out)
+        place = f"{self._store.path}: conversation {self.name!r}"
+        raise store_damaged(place, why, f"restore it from a backup, or {way_out}")
 
     def _find_id(self, db: sqlite3.Connection) -> int | None:
         """Return the log's id, None if nothing was stored.
@@ -213,7 +208,7 @@ class SqliteLog(RowLog):
         return entry_damaged(self._store.path, self.name, seq, why)
 
 
-class SqliteStore:
+class SqliteStore(IndexedStore):
     """All conversations of one SQLite file, which is created if it does not exist.
 
     Stores of one process on one file, with the same `synchronous`, share a connection.
@@ -228,8 +223,7 @@ class SqliteStore:
             raise InvalidSetting(f"synchronous must be 'full' or 'normal', not {synchronous!r}")
         self.path, self.view_cache = str(absolute_path(path)), ViewCache()
         self._file: SqliteFile | None = shared_file(self.path, synchronous, self)
-        self._index: SqliteIndex | None = None
-        self._prefixes: PrefixIndexFile | None = None
+        self._search_file, self._prefix_file = Path(f"{self.path}.search"), Path(f"{self.path}.prefixes")
 
     def open(self, name: str) -> SqliteLog:
         return SqliteLog(self, name)
@@ -238,22 +232,8 @@ class SqliteStore:
         with self.file.connection() as db:
             return listed_names([true_name(name) for (name,) in db.execute(_NAMES)], prefix)
 
-    def forget(self, name: str) -> None:
-        if not self.forget_all((name,)):
-            raise no_such_log(name)
-
-    def forget_all(self, names: Iterable[str]) -> bool:
-        """Forget several conversations; unknown names are ignored. The file is rewritten once for all of them.
-
-        Returns True if anything was wiped, also what an earlier call has left behind.
-        """
-        names = list(names)
-        self.view_cache.forget(names)
-        with self.search_index().forgetting(names):
-            forget_prefixes(f"{self.path}.prefixes", names)
-            return self._forget_all(names)
-
     def _forget_all(self, names: Iterable[str]) -> bool:
+        self.view_cache.forget(names)
         with self.file.writing() as db:
             for name in names:
                 if (row := db.execute(_NAMED, (stored_name(name),)).fetchone()) is not None:
@@ -261,30 +241,15 @@ class SqliteStore:
                         db.execute(statement, {"log": row[0]})
             left = db.execute(_LEFT).fetchall()
         if left:
-            with self.file.connection() as db, reporting_leftovers(self.path):
-                db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
-                self.file.empty_write_ahead_log()
-                db.executemany(_WIPED, left)
+            with self.file.connection() as db:
+                try:
+                    db.execute("VACUUM")  # deleting alone, even securely, leaves copies where rows were moved
+                    self.file.empty_write_ahead_log()
+                    db.executemany(_WIPED, left)
+                except (OSError, sqlite3.Error) as problem:
+                    why = "the conversation is gone, but bytes of it stay there until it is forgotten once more"
+                    raise StoreUnavailable(f"{self.path}: {problem}; {why}") from problem
         return bool(left)
-
-    def search_index(self) -> SqliteIndex:
-        """Return the search index of this store: the file `PATH.search` beside the store's, which the first search
-        creates. It is in memory if that file cannot be written, and is closed with the store.
-        """
-        if self._index is None:
-            from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
-
-            self._index = SqliteIndex(self, Path(f"{self.path}.search"))
-        return self._index
-
-    def prefix_index(self) -> PrefixIndexFile:
-        """Return the index of message prefixes (`stores.prefix_index`): the file `PATH.prefixes` beside the store's.
-
-        It is closed with the store.
-        """
-        if self._prefixes is None:
-            self._prefixes = PrefixIndexFile(f"{self.path}.prefixes")
-        return self._prefixes
 
     def stamp(self) -> object:
         """Return a value that differs when anything in the file has changed, by this connection or by another."""
@@ -306,9 +271,7 @@ class SqliteStore:
     def close(self) -> None:
         """Close this store. Other stores on the same file stay open; the last one closes the connection."""
         self.view_cache.clear()
-        for index in (self._index, self._prefixes):
-            if index is not None:
-                index.close()
+        super().close()
         file, self._file = self._file, None
         if file is not None:
             release_file(file, self)

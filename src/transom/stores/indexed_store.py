@@ -1,0 +1,64 @@
+"""`IndexedStore`, the base class of stores that keep their indexes in SQLite files of their own, or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from transom.search.source import StoreSource
+from transom.stores.base import no_such_log
+from transom.stores.prefix_index import PrefixIndexFile, PrefixIndexInMemory
+
+if TYPE_CHECKING:
+    from transom.search.sqlite_index import SqliteIndex
+
+
+class IndexedStore:
+    """A store with an index of words and one of message prefixes. Each is made when it is first used."""
+
+    _search_file: Path | None = None
+    _prefix_file: Path | None = None
+    """The files of the two indexes. None: the index is in memory."""
+    _words: SqliteIndex | None = None
+    _prefixes: PrefixIndexFile | PrefixIndexInMemory | None = None
+
+    def search_index(self) -> SqliteIndex:
+        """Return the search index of this store, which is a file beside the store's data. It is in memory if the store
+        is, or if that file cannot be written. It is closed with the store."""
+        if self._words is None:
+            from transom.search.sqlite_index import SqliteIndex  # noqa: PLC0415 - only where something is searched
+
+            self._words = SqliteIndex(cast("StoreSource", self), self._search_file)
+        return self._words
+
+    def prefix_index(self) -> PrefixIndexFile | PrefixIndexInMemory:
+        """Return the index of message prefixes (`stores.prefix_index`), which is a file beside the store's data, or in
+        memory if the store is. It is closed with the store."""
+        if self._prefixes is None:
+            file = self._prefix_file
+            self._prefixes = PrefixIndexInMemory() if file is None else PrefixIndexFile(str(file))
+        return self._prefixes
+
+    def forget(self, name: str) -> None:
+        if not self.forget_all((name,)):
+            raise no_such_log(name)
+
+    def forget_all(self, names: Iterable[str]) -> bool:
+        """Forget several conversations in one go; unknown names are ignored. Returns false if there was nothing to
+        remove; true also if it removed what an earlier call has left behind."""
+        names = list(names)
+        with self.search_index().forgetting(names):
+            if self._prefix_file is None or self._prefix_file.exists():
+                self.prefix_index().forget(names)
+            return self._forget_all(names)
+
+    def _forget_all(self, names: Iterable[str]) -> bool:
+        """Remove these conversations from the store itself, as `forget_all` says."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the two indexes."""
+        for index in (self._words, self._prefixes):
+            if index is not None:
+                index.close()
