@@ -151,15 +151,15 @@ class Exchange:
     def steps(self) -> Steps:
         """What must be done for the request, in order; returns the reply for its client.
 
-        If no window can be built, no TransomError is raised: the request is sent as it came, and a warning is logged;
-        or with `on_error="fail"` the reply is an error.
+        A request whose conversation the provider keeps, or that has nothing to show to a model, is sent as it came: the
+        provider says what is wrong with it. If no window can be built, no TransomError is raised: the request is sent
+        as it came, and a warning is logged; or with `on_error="fail"` the reply is an error.
         """
         try:
             body = self._body()
-            if body is None:
-                answer = yield Send(None)
-                return ClientReply(answer.content)
-            return (yield from self._attempts(body))
+            conv = None if body is None else self._enter(body)
+            if body is not None and conv is not None:
+                return (yield from self._attempts(body, conv))
         except TransomError as error:
             self.close()
             if self._gateway.on_error == "fail":
@@ -181,10 +181,9 @@ class Exchange:
             return None
         return body
 
-    def _attempts(self, body: CallBody) -> Steps:
-        """Log what is new, and send the window. If it is refused as too long, or for a part that can be left out, send
-        a smaller one. Returns the last answer."""
-        conv = self._enter(body)
+    def _attempts(self, body: CallBody, conv: Conversation) -> Steps:
+        """Send the window. If it is refused as too long, or for a part that can be left out, send a smaller one.
+        Returns the last answer."""
         model = self._model = RequestedModel(body.dialect.name, body.model, body.dialect.name)
         provider = cast("Provider", model)
         attempts = Attempts(Retry(attempts=1), [provider], body.longest_answer)
@@ -220,10 +219,16 @@ class Exchange:
         self.close()
         return reply
 
-    def _enter(self, body: CallBody) -> Conversation:
-        """Enter the conversation. Log what the client says that is new, and the head if it has changed."""
+    def _enter(self, body: CallBody) -> Conversation | None:
+        """Enter the conversation. Log what the client says that is new, and the head if it has changed. None if the
+        request has nothing to show to a model: nothing is logged, and the first such request is told with a warning."""
         gateway, request = self._gateway, self._request
-        opened, match = gateway.enter(body, requester_of(request.tenant, request.headers, body, gateway.session))
+        entered = gateway.enter(body, requester_of(request.tenant, request.headers, body, gateway.session))
+        if entered is None:
+            self.figures.passed = "empty"
+            gateway.warn_once("empty", "requests without any content are passed on as they came, and not logged")
+            return None
+        opened, match = entered
         self._digest, self._outline, new = match.digest, match.outline, match.new
         self._opened, conv = opened, opened.conv
         conv.budget = gateway.budget_of(body)

@@ -168,10 +168,11 @@ class Gateway:
 
     # ---- one request in one conversation
 
-    def enter(self, body: CallBody, requester: Requester) -> tuple[OpenConversation, Match]:
+    def enter(self, body: CallBody, requester: Requester) -> tuple[OpenConversation, Match] | None:
         """Find the conversation that a request goes on with, and let this request into it alone, until `leave`.
 
-        Returns the conversation and the match. `Match.new` are the facts that the log does not have yet.
+        Returns the conversation and the match. `Match.new` are the facts that the log does not have yet. None if the
+        request goes on with nothing, and its own window would have no message.
 
         - If nothing of the request is known, a new conversation begins. The first one of a session gets the session's
           name, unless the request is beside the agent's work.
@@ -206,12 +207,15 @@ class Gateway:
                 break
             show_shortened(found.conv, shortened)
             return found, match
+        facts = body.facts()
+        if not body.shows_something(facts):
+            return None
         opened = self._take_named(requester)
         opened = opened and self._enter_when_free(opened, 0, body, requester)
         if opened is None:
             opened = self._take_new(requester)
             self._prepare(opened, body, requester)
-        return opened, match._replace(new=body.facts())
+        return opened, match._replace(new=facts)
 
     def leave(self, opened: OpenConversation) -> None:
         """End a request: others may enter the conversation from now on."""

@@ -17,6 +17,7 @@ import msgspec
 from transom.core.message import Assistant, Fact
 from transom.http import prefix_hashes
 from transom.http.prefix_hashes import Digest
+from transom.http.provider_apis import decoded
 from transom.stores.prefix_index import KnownPrefix, PrefixIndex, PrefixIndexInMemory
 from transom.wire.dialect import Dialect
 
@@ -155,7 +156,7 @@ def _parsed(
 
     `before`: the canonical digest of the messages before `first`, and that of their outline.
     """
-    placed = dialect.parse([msgspec.json.decode(raw) for raw in messages[first:]])
+    placed = dialect.parse([decoded(raw) for raw in messages[first:]])
     facts = [fact for _, fact in placed]
     boundaries = [*_boundaries(placed, *before, len(messages) - first)]
     return facts, [each._replace(messages=first + each.messages) for each in boundaries]

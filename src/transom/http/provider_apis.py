@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from transom.core.message import Fact, Instruction, Raw, User, is_empty
+from transom.core.message import Fact, Instruction, Raw, ToolResult, User, is_empty
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import DIALECTS, dialect_at, dialect_named
-from transom.wire.fields import as_dict, as_parts
+from transom.wire.fields import as_dict, as_parts, text
 
 Fields = dict[str, msgspec.Raw]
 """A body's fields, each as the bytes that came."""
@@ -97,6 +98,15 @@ def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialec
     return given if module.startswith(DIALECTS[api.dialect].partition(":")[0]) else own
 
 
+def decoded(raw: bytes | msgspec.Raw) -> Any:
+    """The value of a part of a body. Raises InvalidMessage if it is no JSON, or has what cannot be read: a number out
+    of range, half a character, too many levels."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise InvalidMessage("body", f"not the JSON of a request: {wrong}") from None
+
+
 class CallBody:
     """The body of a request, of which only what is needed is parsed. `content`: its bytes. Raises InvalidMessage if
     they are no body of this API.
@@ -127,7 +137,7 @@ class CallBody:
     def value(self, key: str) -> Any:
         """The value of a field, parsed; None if there is none."""
         raw = self.fields.get(key)
-        return None if raw is None else msgspec.json.decode(raw)
+        return None if raw is None else decoded(raw)
 
     def kept_by_provider(self) -> str:
         """The field that names a conversation that the provider keeps; empty if there is none."""
@@ -135,7 +145,14 @@ class CallBody:
 
     def facts(self) -> list[Fact]:
         """The facts of all messages, without the system prompt. Raises InvalidMessage for one of no known form."""
-        return [fact for _, fact in self.dialect.parse([msgspec.json.decode(raw) for raw in self.messages])]
+        return [fact for _, fact in self.dialect.parse([decoded(raw) for raw in self.messages])]
+
+    def shows_something(self, facts: Sequence[Fact]) -> bool:
+        """Whether the window of a new conversation with these facts has a message. It has none if all of them are
+        empty, or results without a call before them."""
+        if not self.api.system and not all(map(is_empty, self.system)):
+            return True
+        return not all(isinstance(fact, ToolResult) or is_empty(fact) for fact in facts)
 
     @property
     def longest_answer(self) -> int | None:
@@ -144,7 +161,7 @@ class CallBody:
             outer, _, inner = key.partition(".")
             found = self.value(outer)
             value = as_dict(found).get(inner) if inner else found
-            if isinstance(value, int) and value > 0:
+            if type(value) is int and value > 0:
                 return value
         return None
 
@@ -182,7 +199,7 @@ class CallBody:
         return self.messages[at:]
 
     def _is_empty(self, raw: msgspec.Raw) -> bool:
-        message = msgspec.json.decode(raw)
+        message = decoded(raw)
         if as_dict(message).get("role", "user") != "user":
             return False
         return all(isinstance(fact, User) and is_empty(fact) for _, fact in self.dialect.parse([message]))
@@ -211,7 +228,7 @@ class CallBody:
         value: object = next((found for key in self.api.system if (found := self.value(key))), None)
         if isinstance(value, list):
             blocks = cast("list[Raw]", value)
-            self._billing = [block for block in blocks[:1] if str(block.get("text", "")).startswith(_BILLING)]
+            self._billing = [block for block in blocks[:1] if text(as_dict(block), "text").startswith(_BILLING)]
             value = blocks[len(self._billing) :]
         return self.dialect.parse_system(value) if value else []
 
@@ -219,7 +236,7 @@ class CallBody:
         """Take the instructions before all other messages out of the list, and return them."""
         head: list[Raw] = []
         for raw in self.messages:
-            message = as_dict(msgspec.json.decode(raw))
+            message = as_dict(decoded(raw))
             if message.get("role") not in _HEAD_ROLES:
                 break
             head.append(message)

@@ -10,6 +10,7 @@ from transom.conversation.model_calls.model_call import model_of_reply
 from transom.core.message import Raw
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
+from transom.wire.fields import text
 from transom.wire.replies import error_in
 
 _LAST_EVENTS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
@@ -54,7 +55,7 @@ class StreamReply:
         return self.finished and not before
 
     def _take(self, event: Raw) -> None:
-        kind = event.get("type")
+        kind = text(event, "type")
         self.error = error_in(event) or self.error
         self.has_begun = self.has_begun or kind not in _BEFORE_REPLY
         self.model = self.model or model_of_reply(event, self._dialect)
@@ -63,7 +64,7 @@ class StreamReply:
         except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError):
             return  # what cannot be read passes all the same
         self.accumulator.take_deltas()
-        if kind in _LAST_EVENTS or (kind is None and "candidates" in event and self.accumulator.finished):
+        if kind in _LAST_EVENTS or (not kind and "candidates" in event and self.accumulator.finished):
             self.finished = True
 
     def _events(self, chunk: bytes) -> Iterator[str]:
@@ -72,8 +73,8 @@ class StreamReply:
         if b"\n" not in chunk and b"\r" not in chunk:
             self._rest = self._rest if len(self._rest) < LONGEST_EVENT else b""
             return
-        text = self._rest.replace(b"\r\n", b"\n")
-        *events, self._rest = text.split(b"\n\n")
+        lines_so_far = self._rest.replace(b"\r\n", b"\n")
+        *events, self._rest = lines_so_far.split(b"\n\n")
         for event in events:
             lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
             if lines:

@@ -33,7 +33,7 @@ from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Dialect, Placed, Rendered, Violation, join_roles
 from transom.wire.dialect_counter import DialectCounter, ToolRenderer
-from transom.wire.fields import kind_of
+from transom.wire.fields import kind_of, text
 from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
 from transom.wire.replies import UsageFields
 from transom.wire.stream import from_stream
@@ -70,7 +70,7 @@ class AnthropicCounter(DialectCounter):
         """The tokens of a part. A blank text counts as its placeholder; a document that holds plain text counts that
         text, but at least the 1,000 of any file."""
         source: Any = part.raw.get("source") if isinstance(part, m.Media) else None
-        if isinstance(source, dict) and cast("Raw", source).get("type") in {"text", "content"}:
+        if isinstance(source, dict) and text(cast("Raw", source), "type") in {"text", "content"}:
             return max(MEDIA_TOKENS, sum(map(self.count, m.strings_in(cast("Raw", source)))))
         tokens = super().count_part(part)
         return max(self._empty, tokens) if isinstance(part, m.Text) and is_blank(part.text) else tokens

@@ -17,7 +17,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
 from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
-from transom.wire.fields import deep_copy
+from transom.wire.fields import deep_copy, text
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import (
     ANSWERS,
@@ -50,7 +50,7 @@ def item(fact: Fact) -> Raw:
     if isinstance(fact, m.ToolResult):
         return {"output": content, **({} if extra.get("type") in BUILT_IN_OUTPUTS else extra)}
     first = fact.parts[0] if fact.parts else None
-    if isinstance(first, m.Other) and first.raw.get("type") in SETTINGS:
+    if isinstance(first, m.Other) and text(first.raw, "type") in SETTINGS:
         return deep_copy(first.raw)
     return {"role": fact.role if isinstance(fact, m.Instruction) else "user", "content": content, **extra}
 
