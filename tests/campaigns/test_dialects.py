@@ -10,7 +10,7 @@ from dialects import DIALECTS, judge
 from families import FAMILIES
 from transom.policies import POLICIES
 
-MOST = 100
+MOST = 60
 """Messages of each conversation: long ones cost minutes, and `make dialects` judges them whole."""
 
 

@@ -10,9 +10,9 @@ from random_histories import HISTORIES
 
 @pytest.mark.parametrize("dialect", HISTORIES)
 def test_every_generated_history_fits_and_is_valid(dialect: str) -> None:
-    outcomes = [judge(dialect, seed) for seed in range(40)]
+    outcomes = [judge(dialect, seed) for seed in range(20)]
     assert [problem for _, problems in outcomes for problem in problems] == []
-    assert sum(came == "fitted" for came, _ in outcomes) > 36
+    assert sum(came == "fitted" for came, _ in outcomes) > 17
 
 
 @pytest.mark.parametrize("dialect", HISTORIES)

@@ -13,7 +13,7 @@ from random_histories import HISTORIES
 import transom
 from transom.core.budget import Budget
 
-SEEDS = 300 if os.environ.get("TRANSOM_CAMPAIGN") else 60
+SEEDS = 300 if os.environ.get("TRANSOM_CAMPAIGN") else 30
 
 
 def unexplained(messages: list[dict], findings) -> list[str]:

@@ -9,7 +9,7 @@ from sweep import judge
 
 from families import FAMILIES
 
-MOST = 150
+MOST = 90
 """Messages of each conversation: long ones cost minutes, and `make sweep` judges them whole."""
 
 

@@ -204,7 +204,7 @@ def test_several_files_are_one_table_if_it_fits(run, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize("dialect", ["openai", "responses", "anthropic"])
+@pytest.mark.parametrize("dialect", ["responses", "anthropic"])
 def test_the_hash_seed_changes_nothing(folder, dialect):
     for seed in ("1", "77"):
         args = ("--budget", 6_000, "--out", f"{seed}.jsonl.gz", "--json", "--store", "memory:", "--dialect", dialect)

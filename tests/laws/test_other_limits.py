@@ -17,7 +17,7 @@ from transom.testing.laws import check_fits, check_plan, plan_call
 
 LIMITS = {"max_messages": 40, "max_bytes": 12_000, "max_images": 6}
 DIALECTS = ("openai", "mistral", "responses", "anthropic", "gemini")
-TURNS = 60
+TURNS = 40
 
 
 def windows(dialect: str, policy: str, budget: Budget) -> list[Window]:
