@@ -22,7 +22,7 @@ TransomError
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 MESSAGE_CHARACTERS = 1_000
@@ -243,6 +243,13 @@ class MemoryConflict(TransomError):
 def shorten(text: str, most: int = QUOTED_CHARACTERS) -> str:
     """The text; if it has more than `most` characters, its beginning and an ellipsis, `most` characters together."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def listed(names: Sequence[object], most: int, more: str = "more", *, show: Callable[[Any], str] = str) -> str:
+    """The first `most` names, and how many others there are: "a, b and 4 more". `more`: the words behind that number;
+    `show`: how a name is written. Empty if there is no name."""
+    shown = ", ".join(map(show, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} {more}"
 
 
 def no_setting(name: str, known: Iterable[str]) -> str:

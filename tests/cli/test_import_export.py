@@ -70,7 +70,7 @@ def test_export_gives_the_same_messages_in_any_format(run, folder, imported):
     assert (code, [line["message"]["content"] for line in lines], err) == (
         0,
         [line["message"]["content"] for line in CLAUDE[:2]],
-        "",
+        f"transom: the session has an id of its own: {lines[0]['sessionId']}\n",
     )
     code, out, err = run("export", "trip", "--format", "openai")
     messages = [{"role": "user", "content": "Count. " * 30}, {"role": "assistant", "content": "Two."}]
@@ -78,7 +78,7 @@ def test_export_gives_the_same_messages_in_any_format(run, folder, imported):
     assert run("export", "two", "-o", "two.jsonl") == (0, "", "transom: two.jsonl: 6 messages (OpenAI Chat)\n")
     assert json.loads((folder / "two.jsonl").read_text()) == {"messages": chat(2)}
     code, out, _ = run("export", "two", "-o", "two.json", "--format", "anthropic", "--json")
-    report = {"conversation": "two", "format": "anthropic", "messages": 6, "notes": []}
+    report = {"conversation": "two", "format": "anthropic", "session": "", "messages": 6, "notes": []}
     assert (code, json.loads(out)) == (0, report)
     system, *_ = chat(2)
     assert json.loads((folder / "two.json").read_text())["system"] == system["content"]
@@ -134,4 +134,31 @@ def test_fields_that_another_format_does_not_take_are_counted(run, folder):
     assert run("export", "one")[2] == ""
     code, out, err = run("export", "one", "--format", "claude_code")
     assert (code, "ana" in out) == (0, False)
-    assert err == "Fields of messages left out that only their own provider takes: 2.\n"
+    assert err.splitlines()[1:] == ["Fields of messages left out that only their own provider takes: 2."]
+
+
+ID = "0199a213-81c0-7800-8aa1-bbab2a035a53"
+
+
+@pytest.mark.parametrize("written", ["claude_code", "codex", "pi"])
+def test_an_imported_session_is_exported_under_its_id(run, folder, written):
+    lines = [{**line, "sessionId": ID} for line in CLAUDE]
+    write_jsonl(folder / "copy.jsonl", *lines)
+    assert run("import", "copy.jsonl")[1].startswith(f"{ID}: ")
+    code, out, err = run("export", ID, "--format", written)
+    first = json.loads(out.splitlines()[0])
+    assert (code, first.get("sessionId") or first.get("id") or first["payload"]["id"]) == (0, ID)
+    assert "an id of its own" not in err
+    report = json.loads(run("export", ID, "--format", written, "-o", "out.jsonl", "--json")[1])
+    assert report["session"] == ID
+
+
+@pytest.mark.parametrize("name", ["trip", f"{ID}#e1", f"{ID} (2)"])
+def test_a_conversation_with_another_name_is_a_session_of_its_own(run, folder, name):
+    write_jsonl(folder / "copy.jsonl", *CLAUDE)
+    run("import", "copy.jsonl", "--id", name)
+    _, out, err = run("export", name)
+    (own,) = {json.loads(line)["sessionId"] for line in out.splitlines()}
+    assert own != name
+    assert err == f"transom: the session has an id of its own: {own}\n"
+    assert run("export", name)[1] == out

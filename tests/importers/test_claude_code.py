@@ -191,13 +191,18 @@ def test_subagents_are_conversations_of_their_own(session):
     ]
 
 
-def test_the_file_of_a_subagent_has_its_own_name(session):
+def test_the_file_of_a_subagent_has_the_name_that_the_subagent_has_in_its_session(session):
     found, _ = session(
         user("x1", None, "Look at a.", isSidechain=True, agentId="e1c8"),
         assistant("x2", "x1", "msg_x", text("Fine."), isSidechain=True, agentId="e1c8"),
         name="agent-e1c8.jsonl",
     )
-    assert [one.id for one in found] == ["agent-e1c8"]
+    assert [one.id for one in found] == ["s#e1c8"]
+
+
+def test_the_file_of_a_subagent_that_no_line_names_has_the_name_of_the_file(session):
+    found, _ = session(user("x1", None, "Look at a.", isSidechain=True), name="old.jsonl")
+    assert [one.id for one in found] == ["old"]
 
 
 def test_what_the_user_typed_meanwhile_is_heard_and_errors_of_the_api_are_not_said(session):

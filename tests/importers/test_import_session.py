@@ -138,6 +138,20 @@ def sides(store):
     return [store.open(name) for name in store.names() if name != "s"]
 
 
+@pytest.mark.parametrize("types", [6, 7, 9])
+def test_a_remark_says_how_many_types_and_subagents_it_does_not_name(stored, types):
+    beside = [{"type": f"type{number}", "sessionId": "s"} for number in range(types)]
+    sides = [user(f"x{n}", None, "Look.", isSidechain=True, agentId=f"e{n}") for n in range(types)]
+    _, [done] = stored([user("u1", None, "Hi."), *beside, *sides])
+    more = {6: "", 7: " and 1 more type", 9: " and 3 more types"}[types]
+    named = ", ".join(f"type{number} 1" for number in range(6))
+    of = f"{types} of {1 + 2 * types} lines hold no message"
+    assert done.remarks == (
+        f"{of}, and are not stored ({named}{more})",
+        f"{types} subagents are conversations of their own: e0, e1, e2, e3, e4 and {types - 5} more",
+    )
+
+
 def test_what_was_taken_back_is_stored_and_never_sent(stored):
     store, [done] = stored(CLAUDE)
     hidden = [each.body for each in store.open("s").read() if each.meta is not None]
@@ -147,7 +161,7 @@ def test_what_was_taken_back_is_stored_and_never_sent(stored):
     assert done.remarks == (
         f"4 of 17 lines hold no message, and are not stored ({kinds})",
         "2 messages were taken back by the user: stored, and never sent",
-        "1 subagents are conversations of their own: e1",
+        "1 subagent is a conversation of its own: e1",
     )
     assert [[part.text for part in fact.parts] for fact in facts(store.open("s#e1"))] == [
         ["Look at a."],
@@ -157,7 +171,7 @@ def test_what_was_taken_back_is_stored_and_never_sent(stored):
 
 def test_the_file_of_a_subagent_is_one_conversation(stored):
     store, _ = stored([line for line in CLAUDE if line.get("isSidechain")])
-    assert (store.names(), len(facts(store.open("s")))) == (["s"], 2)
+    assert (store.names(), len(facts(store.open("s#e1")))) == (["s#e1"], 2)
 
 
 @pytest.mark.parametrize("kind", SESSIONS)
@@ -266,9 +280,7 @@ def test_a_copy_of_a_session_by_another_name_is_known_again(stored, tmp_path, ki
     assert store.names() == names
 
 
-def test_a_file_of_a_subagent_and_one_of_several_sessions_have_the_name_of_the_file(stored):
-    _, [done] = stored([user("x1", None, "Look at a.", **SIDE | {"sessionId": "parent"})])
-    assert done.conversation == "s"
+def test_a_file_of_several_sessions_has_the_name_of_the_file_if_that_is_one_of_them(stored):
     _, [done] = stored([user("u1", None, "Hi.", sessionId="s"), user("u2", "u1", "Go on.", sessionId="newer")])
     assert done.conversation == "s"
     _, [done] = stored([user("u1", None, "Hi.", sessionId="old"), user("u2", "u1", "Go on.", sessionId="newer")])

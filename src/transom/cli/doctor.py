@@ -22,7 +22,7 @@ from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, store_path
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import Piece, print_json, print_line, print_wrapped, terminal
-from transom.errors import TransomError
+from transom.errors import TransomError, listed
 from transom.extras import install_command
 from transom.stores.conversation_list import conversations_in
 from transom.stores.postgres_url import place_of
@@ -179,7 +179,7 @@ def problems_of(needed: list[Package], extras: list[Extra], stores: list[tuple[s
             do = "give another --store"
             yield Problem(problem=store.problem, do=f"{do}, or move the file away" if _is_there(url) else do)
         if store.damaged:
-            what = f"{store.url}: {counted(len(store.damaged), 'conversation')} damaged: {', '.join(store.damaged[:3])}"
+            what = f"{store.url}: {counted(len(store.damaged), 'conversation')} damaged: {listed(store.damaged, 3)}"
             command = command_for("conversations", store=url, options=["--full"])
             yield Problem(problem=what, do="see what is damaged", command=command)
 
@@ -201,14 +201,13 @@ def show(console: Console, report: Report) -> None:
     print_line(console, ("\nExtras", "bold"))
     width = max(len(one.name) for one in report.extras) + 2
     for extra in report.extras:
-        has = ", ".join(f"{one.name} {one.installed}" for one in extra.packages[:4])
-        more = f", and {len(extra.packages) - 4} more" if len(extra.packages) > 4 else ""
+        has = listed([f"{one.name} {one.installed}" for one in extra.packages], 4)
         mark = {"installed": ("yes  ", "green"), "too old": ("old  ", "red"), "not installed": ("no   ", "dim")}
         start = (f"  {extra.name:<{width}}", mark[extra.state])
         if extra.state == "not installed":
             _print_command(console, *start, (extra.install, "dim"))
         else:
-            print_line(console, *start, f"{has}{more}")
+            print_line(console, *start, f"{has}")
     print_line(console, ("\nStores", "bold"))
     if not report.stores:
         print_line(console, "  none in this folder")

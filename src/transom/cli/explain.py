@@ -320,6 +320,8 @@ def _names(fold: MissingNames) -> str:
     """Say how many names of a fold's turns are in the window. List those that are not, each with an entry that has
     it."""
     missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.missing)
+    if more := fold.names - fold.found - len(fold.missing):
+        missing += f" and {more:,} more"
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
 
 

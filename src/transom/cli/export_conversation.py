@@ -17,12 +17,14 @@ from transom.stores import StoredLog
 
 
 def run(options: Export) -> int:
-    """Write the file; print what it contains, and on stderr what its format cannot hold."""
+    """Write the file; print what it contains, and on stderr what its format cannot hold, or says in other words."""
     out = options.out or STDOUT
     if options.json and out == STDOUT:
         raise InvalidSetting("--json: the conversation goes to stdout; name a file with -o")
     with open_log(options.store, options.id) as log, ProgressBar() as bar:
         report = _write(log, options.format, out, bar)
+    if report.session not in {"", report.conversation}:
+        print_notice(f"the session has an id of its own: {report.session}")
     for note in report.notes:
         print_wrapped(terminal(aside=True), f"{one_line(note[0].upper() + note[1:])}.")
     if options.json:

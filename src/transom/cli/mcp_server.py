@@ -9,7 +9,7 @@ from itertools import islice
 from transom.cli.commands.stored import Mcp
 from transom.cli.stores import existing_store, owners, store_url
 from transom.cli.streams import print_notice
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, listed
 from transom.extras import install_command
 from transom.stores import Store
 
@@ -31,7 +31,7 @@ def run(options: Mcp) -> int:
         raise InvalidSetting(f"transom mcp needs the package mcp: {install_command('mcp')}") from missing
     with existing_store(store_url(options.store), writing=options.write) as store:
         if options.user is None and (users := _users_of_all(store)):
-            named = ", ".join(users[:MOST_USERS]) + (", …" if len(users) > MOST_USERS else "")
+            named = listed(users, MOST_USERS)
             print_notice(f"every conversation belongs to a user, so that none is served: give --user, one of {named}")
         server = make_server(store, user_id=options.user, write=options.write)
         if options.port is None:

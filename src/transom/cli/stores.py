@@ -15,7 +15,7 @@ from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
 from transom.core.log import Owner, owner_of
 from transom.core.view import View
-from transom.errors import InvalidSetting, StoreDamaged, UnknownLog
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, listed
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.files import absolute_path
 from transom.stores.postgres_url import place_of, without_password
@@ -169,7 +169,7 @@ def find_name(names: list[str], part: str, url: str) -> str:
     if matching and all(name == shortest or name.startswith(f"{shortest}#") for name in matching):  # and its subagents
         return shortest
     if matching:
-        raise UnknownLog(f"{part!r} is a part of {len(matching):,} ids: {_listed(matching)}")
+        raise UnknownLog(f"{part!r} is a part of {len(matching):,} ids: {listed(matching, MAX_LISTED_IDS)}")
     if not names:
         raise UnknownLog(f"no conversation {part!r} in {place_of(url)}, and no other")
     if len(names) <= MAX_LISTED_IDS:
@@ -187,7 +187,3 @@ def check_part(part: str) -> None:
     """Raise InvalidSetting if `part` is empty or blank."""
     if not part.strip():
         raise InvalidSetting(f"the id of a conversation must not be empty: `{program_name()} conversations` lists them")
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:MAX_LISTED_IDS]) + (", …" if len(names) > MAX_LISTED_IDS else "")

@@ -21,7 +21,7 @@ from transom.core.entry import Approval, ApprovalState, Body, CallPlace, Entry, 
 from transom.core.message import Assistant, Text, ToolResult
 from transom.core.pairing import call_labels
 from transom.core.view import View
-from transom.errors import InvalidMessage, InvalidSetting, quote
+from transom.errors import InvalidMessage, InvalidSetting, listed, quote
 from transom.stores.base import Store
 from transom.stores.fork import sub_agent_name
 from transom.wire.arguments import read_object, schema_violations
@@ -84,7 +84,7 @@ def require_approval(writer: LogWriter, call_id: str) -> int:
             if (place := next(of_id, None)) is not None:
                 _, state = view.approvals[place]
                 raise InvalidMessage("approval", f"the call {quote(call_id)} has an approval already: {state}")
-            ids = ", ".join(quote(call.id) for call in waiting[:MOST_NAMED]) or "none"
+            ids = listed(waiting, MOST_NAMED, show=_quoted_id) or "none"
             raise InvalidMessage("approval", f"no open call has the id {quote(call_id)}; open calls: {ids}")
         return list(_entries(view, at, None, [_step(found, "pending")]))
 
@@ -213,11 +213,8 @@ def _found(view: View, what: str, wanted: ToolCalled | str, states: tuple[str, .
         raise InvalidSetting(f"{what}: {len(found)} calls have the id {quote(name)}: give one of pending()")
     if decided := _decided(view, wanted):
         raise InvalidSetting(f"{what}: the call {quote(name)} {decided}")
-    ids = ", ".join(quote(each.id) for each in known[:MOST_NAMED])
-    more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
-    raise InvalidSetting(
-        f"{what}: the call {quote(name)} does not wait for approval; those that do: {ids or 'none'}{more}"
-    )
+    ids = listed(known, MOST_NAMED, show=_quoted_id)
+    raise InvalidSetting(f"{what}: the call {quote(name)} does not wait for approval; those that do: {ids or 'none'}")
 
 
 def _is_meant(call: ToolCalled, wanted: ToolCalled | str) -> bool:
@@ -264,3 +261,8 @@ def _json_object(arguments: object) -> str:
         why = wrong.why if isinstance(wrong, InvalidMessage) else f"no JSON: {wrong}"
         raise InvalidSetting(f"approve: arguments: {why}") from None
     return text
+
+
+def _quoted_id(call: ToolCalled) -> str:
+    """The id of a call, as an error names it."""
+    return quote(call.id)

@@ -22,12 +22,13 @@ def written(
 ) -> Iterator[str]:
     """Yield the text of a file in this format, in pieces. `conversation`: its name, which ids are derived from.
     `messages`: in the format's dialect."""
-    if format_name in _SESSIONS:
-        return _SESSIONS[format_name](conversation, left_out).whole(head, messages)
+    if format_name in SESSION_WRITERS:
+        return SESSION_WRITERS[format_name](conversation, left_out).whole(head, messages)
     return _DocumentWriter(format_name, left_out).whole(head, messages)
 
 
-_SESSIONS = {"claude_code": ClaudeCodeWriter, "codex": CodexWriter, "pi": PiWriter}
+SESSION_WRITERS = {"claude_code": ClaudeCodeWriter, "codex": CodexWriter, "pi": PiWriter}
+"""The formats that are a session of a program, and what writes each."""
 
 _LISTS: dict[str, Callable[[Iterable[TimedMessage]], Iterator[Raw]]] = {
     "langchain": lambda messages: (langchain_json.from_chat(shown.message) for shown in messages),

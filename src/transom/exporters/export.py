@@ -9,8 +9,9 @@ from msgspec import Struct
 from transom.core.entry import Entry
 from transom.core.message import Head
 from transom.errors import InvalidSetting, quote
-from transom.exporters.documents import written
+from transom.exporters.documents import SESSION_WRITERS, written
 from transom.exporters.log_messages import LeftOut, TimedMessage, shown_messages, unchanged_messages
+from transom.exporters.session_lines import session_id
 from transom.importers.logs.import_mark import newest_mark
 from transom.importers.recorded import FORMATS, format_named
 from transom.stores import StoredLog
@@ -24,12 +25,14 @@ _WRITTEN = [name for name, each in FORMATS.items() if each.written]
 class Exported(Struct, kw_only=True):
     """What an export has written so far.
 
-    `conversation`: its name; `format`: the name of the format. `messages`: how many were written until now. `notes`:
-    what the format cannot hold, one line for each kind; it is empty until the iteration has ended.
+    `conversation`: its name; `format`: the name of the format. `session`: for the session of a program, its id in the
+    file; it is the conversation's name if that is a UUID. `messages`: how many were written until now. `notes`: what
+    the format cannot hold, one line for each kind; it is empty until the iteration has ended.
     """
 
     conversation: str
     format: str
+    session: str = ""
     messages: int = 0
     notes: tuple[str, ...] = ()
 
@@ -52,7 +55,8 @@ class Export(Iterator[bytes]):
         if not FORMATS[name].written:
             title, names = FORMATS[name].title, ", ".join(_WRITTEN)
             raise InvalidSetting(f"{title}: this format is read and not written; name another --format ({names})")
-        self.report = Exported(conversation=log.name, format=name)
+        session = session_id(log.name) if name in SESSION_WRITERS else ""
+        self.report = Exported(conversation=log.name, format=name, session=session)
         self.progress = 0.0
         self._log = log
         self._pieces = self._write(is_own=mark is not None and mark.format == name)

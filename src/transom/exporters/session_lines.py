@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from uuid import NAMESPACE_URL, uuid5
@@ -20,13 +21,25 @@ from transom.wire.fields import (
     text,
 )
 
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def session_id(conversation: str) -> str:
+    """The id of the session that a conversation is exported as: its name if that is a UUID, as the ids of sessions are.
+
+    So an imported session keeps its id, and its program finds it again by that. All other conversations (forks,
+    subagents, those that the user named) get an id of their own, the same in every export: programs take only UUIDs,
+    and two sessions must not have one id.
+    """
+    return conversation if _UUID.fullmatch(conversation) else str(uuid5(NAMESPACE_URL, f"transom:{conversation}"))
+
 
 class _SessionWriter:
     """Writes messages as lines of a session. A subclass makes the lines of one format."""
 
     def __init__(self, conversation: str, left_out: LeftOut) -> None:
         self._left_out = left_out
-        self._session = str(uuid5(NAMESPACE_URL, f"transom:{conversation}"))
+        self._session = session_id(conversation)
         self._last = ""  # the id of the last line
         self._lines = 0
 

@@ -33,6 +33,7 @@ from transom.importers.open_file import checked_source, files_in, is_zip, opened
 from transom.importers.read import Reader, ignore, session_in, skipped_file
 from transom.importers.recognise import OnSkip, ReadOptions
 from transom.importers.recorded import FORMATS, Recorded, format_named
+from transom.importers.sessions.session_reader import subagent_name
 from transom.search.source import check_name, is_own_log
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k
@@ -44,6 +45,10 @@ OnProgress = Callable[[float, str], None]
 _SEVERAL = "--id names one conversation, and there are several: leave it out"
 _SCAN = 0.2
 """The share of the work of a session that its first reading is, which finds what was taken back."""
+
+
+SUBAGENTS = "subagents"
+"""Where Claude Code has the files of a session's subagents: `SESSION/subagents/`, beside `SESSION.jsonl`."""
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -226,7 +231,7 @@ class _FileImport(Struct, kw_only=True):
                 facts,
                 scanned.main,
                 log,
-                lambda branch: self._open(self.store.open(f"{title}#{branch}"), kind, label),
+                lambda branch: self._open(self.store.open(subagent_name(title, branch)), kind, label),
                 on_skip,
             )
         yield Imported(
@@ -236,9 +241,20 @@ class _FileImport(Struct, kw_only=True):
             messages=sum(each.appended for each in logs.values()),
             earlier=sum(each.earlier for each in logs.values()),
             hidden=facts.taken_back,
-            remarks=(*self._renamed(wanted), *remarks_on(facts, logs, scanned.main)),
+            remarks=(*self._renamed(wanted), *remarks_on(facts, logs, scanned.main), *self._beside(path, scanned)),
             skipped=tuple(notes),
         )
+
+    def _beside(self, path: Path, scanned: ScannedSession) -> Iterator[str]:
+        """Yield a remark if subagents of this session have files of their own, which are not imported with it. In a
+        folder they are imported too."""
+        folder = path.with_name(stem_of(path.name)) / SUBAGENTS
+        if self.in_folder or scanned.format != "claude_code" or scanned.main:
+            return
+        with suppress(OSError):
+            if many := sum(1 for _ in folder.rglob("agent-*.jsonl*")):
+                have = "subagent has a file of its own" if many == 1 else "subagents have files of their own"
+                yield f"{many:,} {have}, not imported with this one: import {folder} too"
 
     def _is_session(self, stored: StoredLog, path: Path, scanned: ScannedSession) -> bool:
         """True if a log was imported from the beginning of this session, or from more of it."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.message import Raw
-from transom.errors import InvalidMessage
+from transom.errors import InvalidMessage, listed
 from transom.importers.formats import (
     MESSAGE_FORMATS,
     Container,
@@ -28,7 +28,14 @@ from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.sessions import codex
 from transom.importers.sessions.claude_code import ClaudeCodeReader
 from transom.importers.sessions.pi import PiReader
-from transom.importers.sessions.session_reader import Said, SessionReader, SystemPrompt, is_taken_back, taken_messages
+from transom.importers.sessions.session_reader import (
+    Said,
+    SessionReader,
+    SystemPrompt,
+    is_taken_back,
+    subagent_name,
+    taken_messages,
+)
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, kind_of
 from transom.wire.frameworks import langchain_json
@@ -129,8 +136,7 @@ def description_of(value: object) -> str:
     if not isinstance(value, dict):
         return kind_of(value)
     keys = [f"{key!r:.24}" for key in cast("Raw", value)]
-    more = ", …" if len(keys) > 6 else ""
-    return f"an object with the keys {', '.join(keys[:6])}{more}" if keys else "an empty object"
+    return f"an object with the keys {listed(keys, 6)}" if keys else "an empty object"
 
 
 def conversations(value: object, where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
@@ -186,7 +192,7 @@ def _report_left_out(where: str, left_out: str, options: ReadOptions) -> None:
 
 def session(kind: str, values: Iterable[object], where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations of one session: first the session itself, then one for each subagent, with the id
-    `name#subagent`. `values`: its lines, parsed.
+    `name#subagent`. A file of a subagent alone has its session's own id there. `values`: its lines, parsed.
 
     Messages that were taken back, or that their API would refuse, are left out, and reported to `options.on_skip`. The
     whole session is in memory; an import reads it line by line instead (`logs/import_session.py`).
@@ -204,18 +210,19 @@ def session(kind: str, values: Iterable[object], where: str, name: str, options:
             said.setdefault(event.branch, []).append(event)
     for line in reader.left_out:
         options.on_skip(f"{where}: {line}")
-    for branch, listed in sorted((said or {"": []}).items(), key=lambda item: item[0] != ""):
+    for branch, messages in sorted((said or {"": []}).items(), key=lambda item: item[0] != ""):
         gone = reader.taken_back.get(branch, [])
-        kept = [each for each in listed if not is_taken_back(each, gone)]
-        if dropped := sum(each.lines for each in listed) - sum(each.lines for each in kept):
+        kept = [each for each in messages if not is_taken_back(each, gone)]
+        if dropped := sum(each.lines for each in messages) - sum(each.lines for each in kept):
             many = "1 message" if dropped == 1 else f"{dropped:,} messages"
             options.on_skip(f"{where}: left out {many} of branches that were taken back")
         kept, _ = taken_messages(
             kept, dialect, lambda at, why: options.on_skip(f"{where}, message {at}: left out, {why}")
         )
         is_main = len(said) < 2 or not branch
+        session_id = next(reversed(reader.ids), "") if is_main and branch not in {"", *reader.unnamed} else ""
         yield Recorded(
-            id=name if is_main else f"{name}#{branch}",
+            id=name if is_main and not session_id else subagent_name(session_id or name, branch),
             format=kind,
             dialect=dialect.name,
             messages=[each.message for each in kept],

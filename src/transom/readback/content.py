@@ -18,7 +18,7 @@ from transom.core.log import Log
 from transom.core.message import Address
 from transom.core.pairing import is_answered
 from transom.core.tokens import SENT_EXTRAS, part_bytes, replace_surrogates
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, shorten
 from transom.quoting import plain_name
 from transom.readback.references import Reference
 
@@ -59,7 +59,7 @@ class ReadableEntry(NamedTuple):
         if not parts:
             addresses = (part.address for part in readable_parts(self.entry.body))
             names = ", ".join(f"{kind} {index}" for kind, index in filter(None, addresses))
-            raise InvalidSetting(f"there is no {self.reference}: it has {names[:400] or 'no parts'}")
+            raise InvalidSetting(f"there is no {self.reference}: it has {shorten(names, 400) or 'no parts'}")
         first = parts[0]
         is_bare = address is not None or first.address is None or first.address[0] == "text"
         if len(parts) == 1 and first.text is not None and is_bare:

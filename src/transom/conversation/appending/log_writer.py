@@ -21,7 +21,16 @@ from transom.core.plan import Plan
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
 from transom.core.view import STRAY_RESULT, View
-from transom.errors import Conflict, InvalidMessage, InvalidSetting, StoreUnavailable, UnknownLog, quote, shorten
+from transom.errors import (
+    Conflict,
+    InvalidMessage,
+    InvalidSetting,
+    StoreUnavailable,
+    UnknownLog,
+    listed,
+    quote,
+    shorten,
+)
 from transom.stores import StoredLog, open_view
 from transom.stores.snapshot import encode_view
 from transom.stores.view_cache import view_cache
@@ -249,7 +258,5 @@ def _is_answered_by(label: str, call: Call) -> bool:
 
 def _stray_line(label: str, open_ids: list[str]) -> str:
     """The line that says that a result finds no open call, with the ids of the calls that are open."""
-    waiting = ", ".join(quote(each, 60) for each in open_ids[:NAMED_CALLS])
-    if len(open_ids) > NAMED_CALLS:
-        waiting += f" and {len(open_ids) - NAMED_CALLS:,} more"
+    waiting = listed(open_ids, NAMED_CALLS, show=lambda each: quote(each, 60))
     return shorten(f"no open call has the id {quote(label, 60)}; open calls: {waiting or 'none'}", 300)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import cast
 
+from transom.errors import listed
 from transom.wire.fields import loaded
 
 _LABELS = re.compile(
@@ -19,6 +20,10 @@ _LABELS = re.compile(
 
 _MOST_SEARCHED = 500_000_000
 """How many characters are searched for texts within others. What was not found by then counts as left out."""
+
+
+_MOST_KEYS = 5
+"""How many keys a line about texts that were left out names."""
 
 
 def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -> str:
@@ -48,7 +53,8 @@ def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -
         return ""
     many = "1 text" if keys.total() == 1 else f"{keys.total():,} texts"
     size = "1 character" if characters == 1 else f"{characters:,} characters"
-    return f"left out {many} with {size}, under {', '.join(key[:40] or 'the list' for key, _ in keys.most_common(5))}"
+    by_number = [key[:40] or "the list" for key, _ in keys.most_common()]
+    return f"left out {many} with {size}, under {listed(by_number, _MOST_KEYS)}"
 
 
 def _texts(value: object) -> Iterator[tuple[str, str]]:

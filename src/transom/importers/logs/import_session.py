@@ -16,13 +16,20 @@ from msgspec.structs import replace
 
 from transom.core.entry import Meta
 from transom.core.message import Head, User
-from transom.errors import InvalidMessage
+from transom.errors import InvalidMessage, listed
 from transom.importers.logs.imported_log import ImportedLog, New
 from transom.importers.open_file import FileLine, OpenFile, opened, parsed
 from transom.importers.recognise import SESSIONS, OnSkip
 from transom.importers.recorded import FORMATS
 from transom.importers.sessions.injected import is_injected
-from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, is_taken_back, taken_messages
+from transom.importers.sessions.session_reader import (
+    Ranges,
+    Said,
+    SessionEvent,
+    is_taken_back,
+    subagent_name,
+    taken_messages,
+)
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, text
 
@@ -31,25 +38,37 @@ BATCH = 1_000_000
 disk."""
 
 
+MOST_TYPES = 6
+"""How many types of lines without a message a remark names."""
+
+MOST_SUBAGENTS = 5
+"""How many subagents a remark names."""
+
+
 class ScannedSession(Struct, frozen=True, kw_only=True):
     """What the first reading of a session file finds.
 
     `format`: the name of its format. `taken_back`: for each branch, the ranges of lines whose messages were taken back.
-    `main`: the branch that is the session itself: "", or the subagent's in a file that has nothing else. `ids`: those
-    that its lines give to the session, the newest last.
+    `main`: the branch that is the conversation of the file: "" for the session itself, or the subagent's in a file that
+    has nothing else. `is_named`: the lines of that subagent name it. `ids`: those that the lines give to the session,
+    the newest last.
     """
 
     format: str
     taken_back: dict[str, Ranges]
     main: str
+    is_named: bool
     ids: tuple[str, ...]
 
     def name(self, stem: str) -> str:
         """Return the name for the conversation. `stem`: the name of the file without its suffix.
 
-        It is the newest id of the session, so that a copy of the file is known again. It is `stem` if that is one of
-        the ids, if there is none, and for a file of a subagent, whose lines have the id of the session.
+        It is the newest id of the session, so that a copy of the file is known again; for a file of a subagent the name
+        that the subagent has in its session. It is `stem` if that is one of the ids, if there is no id, and for a
+        subagent without a name.
         """
+        if self.ids and self.is_named:
+            return subagent_name(self.ids[-1], self.main)
         return stem if self.main or not self.ids or stem in self.ids else self.ids[-1]
 
 
@@ -66,7 +85,13 @@ def scan(path: Path, format_name: str, progress: Callable[[float], None]) -> Sca
             branches |= {event.branch for event in reader.feed(value) if isinstance(event, Said)}
     branches |= {event.branch for event in reader.flush() if isinstance(event, Said)}
     main = next(iter(branches)) if len(branches) == 1 else ""
-    return ScannedSession(format=format_name, taken_back=dict(reader.taken_back), main=main, ids=tuple(reader.ids))
+    return ScannedSession(
+        format=format_name,
+        taken_back=dict(reader.taken_back),
+        main=main,
+        is_named=bool(main) and main not in reader.unnamed,
+        ids=tuple(reader.ids),
+    )
 
 
 def whole_lines(
@@ -215,12 +240,13 @@ def import_lines(
 def remarks_on(facts: SessionFacts, logs: dict[str, ImportedLog], main: str) -> Iterator[str]:
     """Yield what of a session no window shows: a line for each kind."""
     if facts.beside.total():
-        kinds = ", ".join(f"{kind[:40]} {many:,}" for kind, many in facts.beside.most_common(6) if many)
-        more = ", …" if len(+facts.beside) > 6 else ""
-        yield f"{facts.beside.total():,} of {facts.lines:,} lines hold no message, and are not stored ({kinds}{more})"
+        kinds = [f"{kind[:40]} {many:,}" for kind, many in facts.beside.most_common() if many]
+        shown = listed(kinds, MOST_TYPES, "more type" if len(kinds) == MOST_TYPES + 1 else "more types")
+        yield f"{facts.beside.total():,} of {facts.lines:,} lines hold no message, and are not stored ({shown})"
     if facts.taken_back:
         yield f"{facts.taken_back:,} messages were taken back by the user: stored, and never sent"
     if shown := sum(log.shown_before for log in logs.values()):
         yield f"{shown:,} messages were taken back after they had been imported: they are still sent"
     if sides := sorted(logs.keys() - {main}):
-        yield f"{len(sides):,} subagents are conversations of their own: {', '.join(sides[:5])}"
+        are = "subagent is a conversation of its own" if len(sides) == 1 else "subagents are conversations of their own"
+        yield f"{len(sides):,} {are}: {listed(sides, MOST_SUBAGENTS)}"

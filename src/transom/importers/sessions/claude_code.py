@@ -85,7 +85,7 @@ class ClaudeCodeReader(SessionReader):
         self._prompts: dict[tuple[str, int, int], int] = {}  # the last prompt behind a message, between compactions
         self._asks: dict[str, bool] = {}  # whether the last message of a branch is a command that stands for a prompt
         self._last: dict[str, int] = {}  # the last message of each branch
-        self._compactions = self._sides = 0
+        self._compactions = 0
         self._queue: list[str] = []  # what the user typed meanwhile, and no message has said yet
         self._taken: list[str] = []  # said because the queue says so: an attachment may repeat it
         self._version: tuple[int, ...] = ()
@@ -224,8 +224,9 @@ class ClaudeCodeReader(SessionReader):
             return agent
         known = self._known.get(parent)
         if known is None or not known[1]:  # older files do not name the agent: its first line has no parent
-            self._sides += 1
-            return f"side-{self._sides}"
+            name = f"side-{len(self.unnamed) + 1}"
+            self.unnamed.add(name)
+            return name
         return known[1]
 
 

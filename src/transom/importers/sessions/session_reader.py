@@ -46,6 +46,12 @@ class SystemPrompt(Struct, frozen=True, kw_only=True):
 
 SessionEvent = Said | SystemPrompt
 
+
+def subagent_name(session: str, branch: str) -> str:
+    """The name of the conversation of a subagent, which is this branch of the session."""
+    return f"{session}#{branch}"
+
+
 Ranges = list[tuple[int, int]]
 """Ranges of line numbers, in rising order. A pair has the first line, and the line after the last one."""
 
@@ -59,12 +65,14 @@ class SessionReader:
 
     `count`: how many lines with a message were read: the number, from 0, of the next one. `ids`: those that the lines
     read so far give to the session, in the order in which they came up. There may be several: a session that was
-    resumed or forked may repeat lines of another one.
+    resumed or forked may repeat lines of another one. `unnamed`: the branches whose lines do not name their subagent; a
+    subagent that is named has the same name in every file.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.ids: dict[str, None] = {}
+        self.unnamed = set[str]()
         self._held: list[Said] = []  # of the newest turn
         self._ranges: dict[str, Ranges] = {}
 

@@ -1,0 +1,77 @@
+"""Subagents of Claude Code with files of their own: `SESSION.jsonl` and `SESSION/subagents/agent-ID.jsonl`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sessions import assistant, jsonl, text, user
+
+from transom.importers import import_file, read
+from transom.stores import MemoryStore
+
+SESSION = [user("u1", None, "Ask an agent.", sessionId="0a1b"), assistant("a1", "u1", "m1", text("Done."))]
+
+
+def agent(name):
+    side = {"isSidechain": True, "agentId": name, "sessionId": "0a1b"}
+    return [
+        user(f"{name}u", None, f"Look, {name}.", **side),
+        assistant(f"{name}a", f"{name}u", "mx", text("Fine."), **side),
+    ]
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "0a1b" / "subagents"
+    folder.mkdir(parents=True)
+    (tmp_path / "0a1b.jsonl").write_text(jsonl(*SESSION).replace('"sessionId": "s"', '"sessionId": "0a1b"'))
+    for name in ("e1", "e2"):
+        (folder / f"agent-{name}.jsonl").write_text(jsonl(*agent(name)))
+        (folder / f"agent-{name}.meta.json").write_text(json.dumps({"agentType": "Explore"}))
+    return tmp_path
+
+
+def imported(source, store):
+    return {done.conversation: (done.messages, done.earlier) for done in import_file(source, store)}
+
+
+def test_a_folder_has_the_session_and_each_subagent(project):
+    names = ["0a1b", "0a1b#e1", "0a1b#e2"]
+    store = MemoryStore()
+    assert imported(project, store) == dict.fromkeys(names, (2, 0))
+    assert imported(project, store) == dict.fromkeys(names, (0, 2))
+    assert sorted(store.names()) == sorted(one.id for one in read(project, on_skip=lambda _: None)) == names
+
+
+def test_a_session_alone_says_where_its_subagents_are(project):
+    [done] = import_file(project / "0a1b.jsonl", MemoryStore())
+    folder = project / "0a1b" / "subagents"
+    assert (done.conversation, done.remarks) == (
+        "0a1b",
+        (f"2 subagents have files of their own, not imported with this one: import {folder} too",),
+    )
+
+
+def test_one_subagent_alone_has_the_name_of_its_session(project):
+    store = MemoryStore()
+    file = project / "0a1b" / "subagents" / "agent-e1.jsonl"
+    [done] = import_file(file, store)
+    assert (done.conversation, done.messages, done.remarks) == ("0a1b#e1", 2, ())
+    assert imported(project, store) == {"0a1b": (2, 0), "0a1b#e1": (0, 2), "0a1b#e2": (2, 0)}
+
+
+def test_a_subagent_in_the_file_of_its_session_and_in_its_own_is_one_conversation(project):
+    with (project / "0a1b.jsonl").open("a") as file:
+        file.write(jsonl(*agent("e1")))
+    store = MemoryStore()
+    imported(project, store)
+    imported(project / "0a1b.jsonl", store)
+    assert sorted(store.names()) == ["0a1b", "0a1b#e1", "0a1b#e2"]
+
+
+def test_a_subagent_that_was_imported_under_the_name_of_its_file_is_continued(project):
+    store = MemoryStore()
+    file = project / "0a1b" / "subagents" / "agent-e1.jsonl"
+    [*import_file(file, store, id="agent-e1")]
+    assert imported(file, store) == {"agent-e1": (0, 2)}
