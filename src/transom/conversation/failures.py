@@ -165,25 +165,16 @@ class OwnLoop:
         next_try = attempts.after(raised, request)
         gives_up = next_try.error is not None
         self.attempts = None if gives_up else attempts
-        interrupted = isinstance(error, BaseException) and not isinstance(error, Exception)
-        kind = "interrupted" if interrupted else next_try.kind
+        if isinstance(error, BaseException) and not isinstance(error, Exception):
+            next_try = replace(next_try, kind="interrupted")
         if sent is not None:
-            failure = PartialReply(text=text).failure(
-                kind,
-                answers=sent.seq,
-                model=name,
-                final=gives_up,
-                error=next_try.text,
-                limit=next_try.limit,
-                used=next_try.used,
-                stated=next_try.stated,
-            )
+            failure = next_try.failure(PartialReply(text=text), answers=sent.seq, model=name, final=gives_up)
             (entry,) = writer.append_facts([failure])
         leave_out_refused(conversation, next_try, request.window.view, said=text)
-        planner.use_limits_of(name, was_refused=kind == "overflow")
+        planner.use_limits_of(name, was_refused=next_try.kind == "overflow")
         if gives_up:
             self._lease.release()
-        decided = _decision(next_try, raised, entry, kind, None if gives_up else attempts.max_tokens)
+        decided = _decision(next_try, raised, entry, None if gives_up else attempts.max_tokens)
         # A copy of the error: one that the caller raises holds its frames, and with them this conversation.
         self._last = _LastDecision(len(writer.log), _marked(error), replace(decided, error=copy(decided.error)))
         return decided
@@ -220,14 +211,14 @@ def _marks(error: object) -> list[object]:
     return found
 
 
-def _decision(next_try: NextTry, error: ProviderError, entry: int, kind: str, max_tokens: int | None) -> RetryDecision:
-    """What `Conversation.failed` returns. `error`, `kind`, `entry`: of the failure that was logged. `max_tokens`: the
-    longest answer to ask for now."""
+def _decision(next_try: NextTry, error: ProviderError, entry: int, max_tokens: int | None) -> RetryDecision:
+    """What `Conversation.failed` returns. `error`, `entry`: of the failure that was logged. `max_tokens`: the longest
+    answer to ask for now."""
     smaller = bool(next_try.limit or next_try.left_out) or next_try.kind == REASONING_REFUSED
     return RetryDecision(
         retry=next_try.error is None,
         why=_why(next_try, max_tokens),
-        kind=kind,
+        kind=next_try.kind,
         error=next_try.error or error,
         entry=entry,
         wait=next_try.wait,

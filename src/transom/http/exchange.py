@@ -16,15 +16,16 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.conversation.conversation import Conversation
 from transom.conversation.failures import leave_out_refused
-from transom.conversation.model_calls.model_call import model_of_reply
+from transom.conversation.model_calls.model_call import PartialReply, model_of_reply
 from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
 from transom.conversation.request import Request, shared_body
 from transom.conversation.summary_job import AwaitSummary
 from transom.core.entry import Meta
-from transom.core.message import Assistant, Failure, Raw, Usage, is_empty
+from transom.core.message import Assistant, Raw, Usage, is_empty
 from transom.errors import BudgetImpossible, InvalidMessage, ProviderError, TransomError, quote, shorten
 from transom.http import prefix_hashes
 from transom.http.gateway import Gateway, OpenConversation
@@ -209,7 +210,7 @@ class Exchange:
                     self.close()
                 return reply
             next_try = attempts.after(error, Request(body.dialect.arguments(rendered), window))
-            self._log_failure(next_try.kind, next_try.text, next_try=next_try)
+            self._log_failure(next_try)
             if next_try.error is not None:
                 if next_try.kind == "overflow":  # the client gets the server's own words
                     _logger.warning("conversation %s: %s", quote(conv.log.name), next_try.error)
@@ -280,7 +281,8 @@ class Exchange:
             self._observe_stream()
         elif self._opened is not None and self._opened.conversation is not None:
             kind = "connection" if isinstance(error, Exception) else "interrupted"
-            self._log_failure(kind, "" if error is None else f"{type(error).__name__}: {error}")
+            text = "" if error is None else f"{type(error).__name__}: {error}"
+            self._log_failure(NextTry(kind=kind, text=text))
         self.close()
 
     def close(self) -> None:
@@ -305,7 +307,7 @@ class Exchange:
             else:
                 self._log_turn(conv.dialect.parse_reply(value), self._model_of(value))
         except (InvalidMessage, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as unreadable:
-            self._log_failure("malformed", str(unreadable))
+            self._log_failure(NextTry(kind="malformed", text=str(unreadable)))
 
     def _observe_stream(self) -> None:
         """Log the reply that has passed as a stream. If it cannot be read, a failure is logged."""
@@ -315,7 +317,7 @@ class Exchange:
         try:
             self._log_turn(stream.accumulator.final_turn(), stream.model)
         except InvalidMessage as unreadable:
-            self._log_failure("malformed", str(unreadable), usage=stream.accumulator.usage)
+            self._log_failure(NextTry(kind="malformed", text=str(unreadable)), stream.accumulator.usage)
 
     def _model_of(self, reply: object) -> str:
         assert self._opened is not None
@@ -328,7 +330,7 @@ class Exchange:
         assert opened is not None
         self.figures.usage = turn.usage
         if is_empty(turn):
-            self._log_failure("empty", "the reply has no text and no calls", usage=turn.usage)
+            self._log_failure(NextTry(kind="empty", text="the reply has no text and no calls"), turn.usage)
             return
         named = model or model_name(cast("Provider", self._model))
         try:
@@ -340,31 +342,25 @@ class Exchange:
         except TransomError as error:
             _logger.warning("conversation %s: a reply is not logged: %s", quote(opened.name), error)
 
-    def _log_failure(
-        self, kind: str, error: str, *, next_try: NextTry | None = None, usage: Usage | None = None
-    ) -> None:
+    def _log_failure(self, failed: NextTry, usage: Usage | None = None) -> None:
         """Log that a request gave no reply, with what had arrived of it. No window shows that, because the client
-        decides what it goes on with. `next_try`: what follows, with the numbers of an overflow."""
+        decides what it goes on with. `failed`: why it has failed, with the numbers of an overflow."""
         opened, stream = self._opened, self._stream
         assert opened is not None
+        partial = PartialReply(usage=usage)
         if stream is not None:
-            usage = usage or stream.accumulator.usage
+            said, thought = (stream.accumulator.arrived(kind) for kind in ("text", "reasoning"))
+            partial = PartialReply(text=said, reasoning=thought, usage=usage or stream.accumulator.usage)
         sent = opened.conv.view.in_flight
-        failure = Failure(
-            failure=kind,
-            text="" if stream is None else stream.accumulator.arrived("text"),
-            reasoning="" if stream is None else stream.accumulator.arrived("reasoning"),
+        failure = replace(failed, text=shorten(without_keys(failed.text), _ERROR_CHARACTERS)).failure(
+            partial,
             answers=None if sent is None else sent.seq,
-            error=shorten(without_keys(error), _ERROR_CHARACTERS),
             model=model_name(cast("Provider", self._model)),
-            limit=0 if next_try is None else next_try.limit,
-            used=0 if next_try is None else next_try.used,
-            stated=0 if next_try is None else next_try.stated,
-            usage=usage,
+            final=False,
         )
         self._stream = None
         try:
-            opened.conv.append(failure, Meta(cost=cost(usage, failure.model)))
+            opened.conv.append(failure, Meta(cost=cost(failure.usage, failure.model)))
         except TransomError as wrong:
             _logger.warning("conversation %s: a failure is not logged: %s", quote(opened.name), wrong)
 

@@ -11,8 +11,7 @@ from typing import Any, Self, cast
 
 from msgspec import Struct
 
-from transom import texts
-from transom.core.message import Assistant, Failure, Raw, Text, Usage, is_empty
+from transom.core.message import Assistant, Raw, Text, Usage, is_empty
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider
 from transom.providers.sdk_errors import error_reply
@@ -64,37 +63,6 @@ class PartialReply(Struct, frozen=True, kw_only=True):
             return cls(text="".join(_texts_in(outcome)), usage=usage)
         text = "".join(part.text for part in turn.parts if isinstance(part, Text))
         return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
-
-    def failure(
-        self,
-        kind: str,
-        *,
-        answers: int,
-        model: str,
-        final: bool,
-        error: str = "",
-        limit: int = 0,
-        used: int = 0,
-        stated: int = 0,
-    ) -> Failure:
-        """The failure to log for the request with the seq `answers`.
-
-        `final`: no other attempt follows; then the model reads the text that had arrived in later windows. The other
-        arguments are fields of `Failure`.
-        """
-        return Failure(
-            failure=kind,
-            text=self.text,
-            reasoning=self.reasoning,
-            shown=texts.reply_interrupted(self.text, kind) if final and self.text.strip() else "",
-            answers=answers,
-            error=error,
-            model=model,
-            limit=limit,
-            used=used,
-            stated=stated,
-            usage=self.usage,
-        )
 
 
 _TEXT_KEYS = ("text", "content")

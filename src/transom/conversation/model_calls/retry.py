@@ -8,10 +8,12 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom import texts
 from transom.conversation.argument_checks import LONGEST
+from transom.conversation.model_calls.model_call import PartialReply
 from transom.conversation.request import Request
 from transom.core.budget import UNLIMITED
-from transom.core.message import REASONING_REFUSED, Assistant
+from transom.core.message import REASONING_REFUSED, Assistant, Failure
 from transom.core.usage import MAX_RATIO
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
@@ -97,6 +99,25 @@ class NextTry(Struct, frozen=True, kw_only=True):
     used: int = 0
     stated: int = 0
     left_out: Sequence[RefusedPart] = ()
+
+    def failure(self, partial: PartialReply, *, answers: int | None, model: str, final: bool) -> Failure:
+        """The failure to log for the request with the seq `answers`. `partial`: what had arrived of its reply.
+
+        `final`: no other attempt follows; then the model reads the text that had arrived in later windows.
+        """
+        return Failure(
+            failure=self.kind,
+            text=partial.text,
+            reasoning=partial.reasoning,
+            shown=texts.reply_interrupted(partial.text, self.kind) if final and partial.text.strip() else "",
+            answers=answers,
+            error=self.text,
+            model=model,
+            limit=self.limit,
+            used=self.used,
+            stated=self.stated,
+            usage=partial.usage,
+        )
 
 
 class Attempts(Generic[P]):

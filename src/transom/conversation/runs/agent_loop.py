@@ -62,6 +62,8 @@ from transom.wire.request_fields import refuses_structured_output, structured_ou
 _logger = logging.getLogger(__name__)
 
 LATE_REPLY = "the reply came after the run was stopped"
+INTERRUPTED = NextTry(kind="interrupted", text="")
+"""What follows a request during which the run was stopped."""
 
 RunSteps = Generator[Work | Event, Any, RunResult]
 
@@ -196,11 +198,7 @@ class AgentLoop:
                 yield self._requested(request, in_flight.seq)
                 outcome = yield work
             except BaseException:
-                partial = PartialReply.of(work, None)
-                failure = partial.failure(
-                    "interrupted", answers=in_flight.seq, model=model_name(self._provider), final=True
-                )
-                self._record.log(failure, cost=self._cost_of(partial.usage))
+                self._log_failure(PartialReply.of(work, None), INTERRUPTED, in_flight.seq, final=True)
                 raise
             try:
                 turn, stop = read_reply(work, outcome)
@@ -209,7 +207,7 @@ class AgentLoop:
                 next_try = attempts.after(raised, request)
                 if next_try.error is not None and self._schema_was_refused(raised):
                     next_try = NextTry(kind=next_try.kind, text=next_try.text)
-                yield self._log_failure(partial, next_try, in_flight.seq)
+                yield self._log_failure(partial, next_try, in_flight.seq, final=next_try.error is not None)
                 leave_out_refused(self._conv, next_try, request.window.view, said=partial.text)
                 if next_try.error is not None:
                     raise next_try.error from raised
@@ -295,17 +293,8 @@ class AgentLoop:
             entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
         )
 
-    def _log_failure(self, partial: PartialReply, next_try: NextTry, answers: int) -> RequestFailed:
-        failure = partial.failure(
-            next_try.kind,
-            answers=answers,
-            model=model_name(self._provider),
-            final=next_try.error is not None,
-            error=next_try.text,
-            limit=next_try.limit,
-            used=next_try.used,
-            stated=next_try.stated,
-        )
+    def _log_failure(self, partial: PartialReply, next_try: NextTry, answers: int, *, final: bool) -> RequestFailed:
+        failure = next_try.failure(partial, answers=answers, model=model_name(self._provider), final=final)
         cost = self._cost_of(partial.usage)
         return RequestFailed(
             entry=self._record.log(failure, cost=cost),
