@@ -17,123 +17,72 @@ from typing import Any as _Any
 from transom.lazy_exports import lazy_exports as _lazy_exports
 
 if _TYPE_CHECKING:
-    from transom.cache_prices import Prices
-    from transom.conversation.async_conversation import AsyncConversation
-    from transom.conversation.conversation import Conversation
-    from transom.conversation.events import RunResult
-    from transom.conversation.failures import RetryDecision
-    from transom.conversation.fit import fit
-    from transom.conversation.forget_user import UserData, forget_user
-    from transom.conversation.function_tool import FunctionTool
-    from transom.conversation.model_calls.retry import Retry
-    from transom.conversation.planning.modes import Directive, ModeChange, Profile
-    from transom.conversation.request import Request, render
-    from transom.conversation.runs.run_options import RunOptions
-    from transom.conversation.settings import ConversationOptions, Settings
-    from transom.conversation.sub_agents import SubAgent
-    from transom.conversation.summary_job import SummarySettings
-    from transom.conversation.usage import ConversationUsage, WindowUsage
-    from transom.core.budget import Budget
-    from transom.core.edit import Fold, Pin, Trim, Undo
-    from transom.core.entry import Entry, Meta
-    from transom.core.message import Fact, Head
-    from transom.core.policy import Policy
-    from transom.core.summary import Summary
-    from transom.core.tokens import TokenCounter
-    from transom.core.tool import Tool
-    from transom.core.usage import TotalUsage
-    from transom.core.view import View
-    from transom.core.window import Window
-    from transom.errors import (
-        BudgetImpossible,
-        Conflict,
-        ContextStillTooLarge,
-        ConversationBusy,
-        InvalidEdit,
-        InvalidMessage,
-        InvalidOutput,
-        InvalidSetting,
-        ProviderError,
-        RunStopped,
-        StoreDamaged,
-        StoreUnavailable,
-        TransomError,
-        UnknownLog,
-    )
-    from transom.evaluation.edit_costs import EditCost
-    from transom.evaluation.explanations import Explanation, Explanations
-    from transom.http.wrap import wrap
-    from transom.stores import Store, StoredLog, open_store
-    from transom.wire.dialect import Dialect
-
-__all__ = [
-    "AsyncConversation",
-    "Budget",
-    "BudgetImpossible",
-    "Conflict",
-    "ContextStillTooLarge",
-    "Conversation",
-    "ConversationBusy",
-    "ConversationOptions",
-    "ConversationUsage",
-    "Dialect",
-    "Directive",
-    "EditCost",
-    "Entry",
-    "Explanation",
-    "Explanations",
-    "Fact",
-    "Fold",
-    "FunctionTool",
-    "Head",
-    "InvalidEdit",
-    "InvalidMessage",
-    "InvalidOutput",
-    "InvalidSetting",
-    "Meta",
-    "ModeChange",
-    "Pin",
-    "Policy",
-    "Prices",
-    "Profile",
-    "ProviderError",
-    "Request",
-    "Retry",
-    "RetryDecision",
-    "RunOptions",
-    "RunResult",
-    "RunStopped",
-    "Settings",
-    "Store",
-    "StoreDamaged",
-    "StoreUnavailable",
-    "StoredLog",
-    "SubAgent",
-    "Summary",
-    "SummarySettings",
-    "TokenCounter",
-    "Tool",
-    "TotalUsage",
-    "TransomError",
-    "Trim",
-    "Undo",
-    "UnknownLog",
-    "UserData",
-    "View",
-    "Window",
-    "WindowUsage",
-    "fit",
-    "forget_user",
-    "open_store",
-    "render",
-    "wrap",
-]
+    from transom.cache_prices import Prices as Prices
+    from transom.conversation.async_conversation import AsyncConversation as AsyncConversation
+    from transom.conversation.conversation import Conversation as Conversation
+    from transom.conversation.events import RunResult as RunResult
+    from transom.conversation.failures import RetryDecision as RetryDecision
+    from transom.conversation.fit import fit as fit
+    from transom.conversation.forget_user import UserData as UserData
+    from transom.conversation.forget_user import forget_user as forget_user
+    from transom.conversation.function_tool import FunctionTool as FunctionTool
+    from transom.conversation.model_calls.retry import Retry as Retry
+    from transom.conversation.planning.modes import Directive as Directive
+    from transom.conversation.planning.modes import ModeChange as ModeChange
+    from transom.conversation.planning.modes import Profile as Profile
+    from transom.conversation.request import Request as Request
+    from transom.conversation.request import render as render
+    from transom.conversation.runs.run_options import RunOptions as RunOptions
+    from transom.conversation.settings import ConversationOptions as ConversationOptions
+    from transom.conversation.settings import Settings as Settings
+    from transom.conversation.sub_agents import SubAgent as SubAgent
+    from transom.conversation.summary_job import SummarySettings as SummarySettings
+    from transom.conversation.usage import ConversationUsage as ConversationUsage
+    from transom.conversation.usage import WindowUsage as WindowUsage
+    from transom.core.budget import Budget as Budget
+    from transom.core.edit import Fold as Fold
+    from transom.core.edit import Pin as Pin
+    from transom.core.edit import Trim as Trim
+    from transom.core.edit import Undo as Undo
+    from transom.core.entry import Entry as Entry
+    from transom.core.entry import Meta as Meta
+    from transom.core.message import Fact as Fact
+    from transom.core.message import Head as Head
+    from transom.core.policy import Policy as Policy
+    from transom.core.summary import Summary as Summary
+    from transom.core.tokens import TokenCounter as TokenCounter
+    from transom.core.tool import Tool as Tool
+    from transom.core.usage import TotalUsage as TotalUsage
+    from transom.core.view import View as View
+    from transom.core.window import Window as Window
+    from transom.errors import BudgetImpossible as BudgetImpossible
+    from transom.errors import Conflict as Conflict
+    from transom.errors import ContextStillTooLarge as ContextStillTooLarge
+    from transom.errors import ConversationBusy as ConversationBusy
+    from transom.errors import InvalidEdit as InvalidEdit
+    from transom.errors import InvalidMessage as InvalidMessage
+    from transom.errors import InvalidOutput as InvalidOutput
+    from transom.errors import InvalidSetting as InvalidSetting
+    from transom.errors import ProviderError as ProviderError
+    from transom.errors import RunStopped as RunStopped
+    from transom.errors import StoreDamaged as StoreDamaged
+    from transom.errors import StoreUnavailable as StoreUnavailable
+    from transom.errors import TransomError as TransomError
+    from transom.errors import UnknownLog as UnknownLog
+    from transom.evaluation.edit_costs import EditCost as EditCost
+    from transom.evaluation.explanations import Explanation as Explanation
+    from transom.evaluation.explanations import Explanations as Explanations
+    from transom.http.wrap import wrap as wrap
+    from transom.stores import Store as Store
+    from transom.stores import StoredLog as StoredLog
+    from transom.stores import open_store as open_store
+    from transom.wire.dialect import Dialect as Dialect
 
 __version__: str
 """The version of the installed package, read at first use."""
 
 # Imported at first use: the command line, a part of this package, answers `--version` and `--help` without them.
-_public_name, __dir__ = _lazy_exports(
+__all__, _public_name, __dir__ = _lazy_exports(
     __name__,
     {
         "cache_prices": ("Prices",),

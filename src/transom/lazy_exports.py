@@ -9,10 +9,12 @@ from typing import Any
 
 def lazy_exports(
     package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` (PEP 562) of a package that imports its names at first use.
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__all__`, `__getattr__` and `__dir__` (PEP 562) of a package that imports its names at first use.
 
     `modules`: for each module, named as below `transom`, the names that it has. A name in none raises AttributeError.
+    Type checkers read the names where the package imports them under TYPE_CHECKING: `from … import A as A` makes them
+    public.
     """
     module_of = {name: module for module, names in modules.items() for name in names}
 
@@ -26,4 +28,4 @@ def lazy_exports(
     def names() -> list[str]:
         return sorted({*vars(import_module(package)), *module_of})
 
-    return get, names
+    return sorted(module_of), get, names

@@ -11,7 +11,6 @@ from transom.cli import commands
 from transom.cli.app import app
 from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.memory import Memory
-from transom.memory.tools import memory_tools
 from transom.providers.scripted import Scripted, call
 from transom.readback import TOOLS
 from transom.stores import open_store
@@ -141,7 +140,7 @@ def test_no_tool_of_bob_shows_what_ana_said(store):
         "archive_search": {"query": "pilot"},
     }
     memory = Memory.open(store, user_id="bob")
-    tools = memory_tools(memory)
+    tools = memory.tools()
     assert arguments.keys() == {*(tool.name for tool in (*TOOLS, CONTEXT_MANAGER)), *(tool.__name__ for tool in tools)}
     replies = [call(name, **given) for name, given in arguments.items()]
     with Conversation.open(store, "chat of bob", budget=8_000, user_id="bob") as conv:

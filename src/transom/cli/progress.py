@@ -3,14 +3,14 @@ terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import RLock, Timer
 from typing import Self
 
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TaskProgressColumn,
     TextColumn,
@@ -33,11 +33,13 @@ class ProgressBar:
     def __init__(self) -> None:
         self._lock = RLock()  # the timer's thread shows the bar
         self._is_shown = False
-        columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
-        self._progress = Progress(*columns, TimeRemainingColumn(), console=terminal(aside=True), transient=True)
+        self._progress = Progress(*self._columns(), console=terminal(aside=True), transient=True)
         self._task = self._progress.add_task("reading", total=1.0)
         self._timer = Timer(DELAY, self._show)
         self._timer.daemon = True
+
+    def _columns(self) -> tuple[ProgressColumn, ...]:
+        return TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
 
     def update(self, share: float, label: str) -> None:
         """Set the share, from 0 to 1, and the label."""
@@ -70,24 +72,16 @@ class ProgressBar:
             self._progress.stop()
 
 
-@contextmanager
-def at_work(label: str) -> Generator[None]:
-    """Show what is being done, and for how long, from DELAY seconds on until the block ends.
+class _Spinner(ProgressBar):
+    def _columns(self) -> tuple[ProgressColumn, ...]:
+        return SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+
+
+def at_work(label: str) -> ProgressBar:
+    """A context that shows what is being done, and for how long, from DELAY seconds on until the block ends.
 
     This is for work of which nobody knows the share that is done. The block must not print.
     """
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    progress = Progress(*columns, console=terminal(aside=True), transient=True)
-    if not progress.console.is_terminal:
-        yield
-        return
-    progress.add_task(label, total=None)
-    timer = Timer(DELAY, progress.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        progress.stop()
+    spinner = _Spinner()
+    spinner.update(0.0, label)
+    return spinner

@@ -18,7 +18,6 @@ from transom.errors import InvalidSetting, MemoryConflict, UnknownLog, quote
 from transom.memory import block_log, blocks
 from transom.memory.archive import Archive
 from transom.memory.blocks import DEFAULT_LIMIT, Block, BlockVersion
-from transom.memory.tools import memory_tools
 from transom.redaction import Redacting, redactor
 from transom.stores import Store, StoredLog, open_store
 
@@ -247,7 +246,7 @@ class Memory:
 
     def tools(self) -> list[Callable[..., Any]]:
         """Return the tools by which a model edits the blocks and uses the archive: `tools=[*memory.tools()]`."""
-        return memory_tools(self)
+        return _tools_of(self)
 
     def text_of(self, block: Block) -> str:
         """Render a block for the model: what it is for, how full it is, and its text, marked as data."""
@@ -359,3 +358,91 @@ class _BlocksInHead:
     def __call__(self, view: View) -> str:  # noqa: ARG002 - blocks do not depend on it
         memory = self._memory
         return "\n\n".join(f"[memory {block.label}] {memory.text_of(block)}" for block in memory.blocks())
+
+
+MOST_FOUND = 10
+"""The maximum number of texts that one search of the archive returns."""
+
+MOST_CHARACTERS = 8_000
+"""The maximum number of characters of all texts that one search returns."""
+
+
+def _tools_of(memory: Memory) -> list[Callable[..., Any]]:
+    """The tools of one memory, as functions, whose names and docstrings the model reads. Each returns a text for the
+    model, also after a MemoryConflict. What else the memory raises, a tool raises too: for example InvalidSetting for
+    an unknown label."""
+
+    def memory_append(label: str, text: str) -> str:
+        """Add a line to the end of one of your memory blocks.
+
+        Args:
+            label: the block
+            text: what to remember
+        """
+        return _edited(memory, lambda: memory.append(label, text))
+
+    def memory_replace(label: str, old: str, new: str) -> str:
+        """Replace a text in one of your memory blocks. An empty new text removes the old one.
+
+        Args:
+            label: the block
+            old: a text that the block has exactly once
+            new: what stands there from now on
+        """
+        return _edited(memory, lambda: memory.replace(label, old, new))
+
+    def memory_insert(label: str, text: str, line: int = -1) -> str:
+        """Insert a line into one of your memory blocks.
+
+        Args:
+            label: the block
+            text: the line
+            line: behind which line; 0 is the beginning, -1 the end
+        """
+        return _edited(memory, lambda: memory.insert(label, text, line))
+
+    def memory_rethink(label: str, text: str) -> str:
+        """Write one of your memory blocks anew, for example to make it shorter.
+
+        Args:
+            label: the block
+            text: the whole new text
+        """
+        return _edited(memory, lambda: memory.rethink(label, text))
+
+    def archive_store(text: str, tags: list[str] | None = None) -> str:
+        """Store a text for later that need not be in every window. Find it again with archive_search.
+
+        Args:
+            text: what to store
+            tags: a few words that it belongs to
+        """
+        return texts.archived(memory.archive.store(text, tags or ()))
+
+    def archive_search(query: str, limit: int = 5) -> str:
+        """Find texts that were stored with archive_store, also in other conversations.
+
+        Args:
+            query: what to look for, in a few words
+            limit: the most texts to give
+        """
+        found = memory.archive.search(query, max(1, min(int(limit), MOST_FOUND)))
+        left, shown = MOST_CHARACTERS, list[str]()
+        for at, one in enumerate(found):
+            if not left:
+                shown.append(texts.archive_more(len(found) - at))
+                break
+            shown.append(texts.archive_text(one.number, one.text[:left], one.tags, cut=len(one.text) > left))
+            left -= min(left, len(one.text))
+        return "\n".join(shown) or texts.NOTHING_FOUND
+
+    return [memory_append, memory_replace, memory_insert, memory_rethink, archive_store, archive_search]
+
+
+def _edited(memory: Memory, edit: Callable[[], Block]) -> str:
+    """Make an edit, and return the block as the model reads it. After a conflict, return the newest text instead, so
+    that the model can edit that."""
+    try:
+        return memory.text_of(edit())
+    except MemoryConflict as changed:
+        return texts.memory_changed(changed.label, changed.newest)

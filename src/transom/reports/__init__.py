@@ -12,28 +12,22 @@ from typing import TYPE_CHECKING
 from transom.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from transom.reports.check_file import Check, CheckFile, read_check_file
-    from transom.reports.checks import Checked, CheckFailure, CheckResult, HidingEdit, run_checks
-    from transom.reports.shadow import Shadow, ShadowAnswer, ShadowCall, ShadowPlan, plan_shadow, run_shadow
+    from transom.reports.check_file import Check as Check
+    from transom.reports.check_file import CheckFile as CheckFile
+    from transom.reports.check_file import read_check_file as read_check_file
+    from transom.reports.checks import Checked as Checked
+    from transom.reports.checks import CheckFailure as CheckFailure
+    from transom.reports.checks import CheckResult as CheckResult
+    from transom.reports.checks import HidingEdit as HidingEdit
+    from transom.reports.checks import run_checks as run_checks
+    from transom.reports.shadow import Shadow as Shadow
+    from transom.reports.shadow import ShadowAnswer as ShadowAnswer
+    from transom.reports.shadow import ShadowCall as ShadowCall
+    from transom.reports.shadow import ShadowPlan as ShadowPlan
+    from transom.reports.shadow import plan_shadow as plan_shadow
+    from transom.reports.shadow import run_shadow as run_shadow
 
-__all__ = [
-    "Check",
-    "CheckFailure",
-    "CheckFile",
-    "CheckResult",
-    "Checked",
-    "HidingEdit",
-    "Shadow",
-    "ShadowAnswer",
-    "ShadowCall",
-    "ShadowPlan",
-    "plan_shadow",
-    "read_check_file",
-    "run_checks",
-    "run_shadow",
-]
-
-__getattr__, __dir__ = lazy_exports(
+__all__, __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "reports.check_file": ("Check", "CheckFile", "read_check_file"),

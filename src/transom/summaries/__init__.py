@@ -13,30 +13,20 @@ from typing import TYPE_CHECKING
 from transom.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from transom.core.summary import SourceTurn, Summarise, Summary
-    from transom.core.summary_limits import SummaryLimits
-    from transom.summaries.base import Answer, Ask, Model, Summarizer
-    from transom.summaries.llm import LlmSummarizer
-    from transom.summaries.outline import Section
-    from transom.summaries.prompts import Prompts
-    from transom.summaries.rehydrate import Rehydrate
+    from transom.core.summary import SourceTurn as SourceTurn
+    from transom.core.summary import Summarise as Summarise
+    from transom.core.summary import Summary as Summary
+    from transom.core.summary_limits import SummaryLimits as SummaryLimits
+    from transom.summaries.base import Answer as Answer
+    from transom.summaries.base import Ask as Ask
+    from transom.summaries.base import Model as Model
+    from transom.summaries.base import Summarizer as Summarizer
+    from transom.summaries.llm import LlmSummarizer as LlmSummarizer
+    from transom.summaries.outline import Section as Section
+    from transom.summaries.prompts import Prompts as Prompts
+    from transom.summaries.rehydrate import Rehydrate as Rehydrate
 
-__all__ = [
-    "Answer",
-    "Ask",
-    "LlmSummarizer",
-    "Model",
-    "Prompts",
-    "Rehydrate",
-    "Section",
-    "SourceTurn",
-    "Summarise",
-    "Summarizer",
-    "Summary",
-    "SummaryLimits",
-]
-
-__getattr__, __dir__ = lazy_exports(
+__all__, __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.summary": ("SourceTurn", "Summarise", "Summary"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
-from typing import Any
+from contextlib import closing
+from typing import Any, Self
 
 from msgspec import Struct
 
@@ -58,8 +59,8 @@ def traced(
 
     An error ends the spans and is raised again. Only its kind is recorded, never its text.
     """
-    spans = _RunSpans(_common(conversation_id, user_id), agent, tracer_provider, content=content)
-    try:
+    common = _common(conversation_id, user_id)
+    with closing(run), _RunSpans(common, agent, tracer_provider, content=content) as spans:
         while True:
             try:
                 event = next(run)
@@ -67,12 +68,6 @@ def traced(
                 return done.value
             spans.record(event)
             yield event
-    except BaseException as error:
-        spans.fail(error)
-        raise
-    finally:
-        spans.end()
-        run.close()
 
 
 async def atraced(
@@ -86,16 +81,13 @@ async def atraced(
 ) -> AsyncGenerator[Event, None]:
     """Pass on the events of a run of an `AsyncConversation`, and record spans for them. The arguments are as in
     `traced`. The result of the run is in its last event, `Finished`."""
-    spans = _RunSpans(_common(conversation_id, user_id), agent, tracer_provider, content=content)
+    common = _common(conversation_id, user_id)
     try:
-        async for event in run:
-            spans.record(event)
-            yield event
-    except BaseException as error:
-        spans.fail(error)
-        raise
+        with _RunSpans(common, agent, tracer_provider, content=content) as spans:
+            async for event in run:
+                spans.record(event)
+                yield event
     finally:
-        spans.end()
         if isinstance(run, AsyncGenerator):
             await run.aclose()
 
@@ -122,7 +114,7 @@ class _Chat(Struct):
 
 
 class _RunSpans:
-    """The span of a run, and its children."""
+    """The span of a run, and its children. It is a context, with whose block the spans end."""
 
     def __init__(
         self, common: Mapping[str, str], agent: str, tracer_provider: TracerProvider | None, *, content: bool
@@ -165,7 +157,16 @@ class _RunSpans:
             case _:
                 pass
 
-    def fail(self, error: BaseException) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if error is not None:
+            self._fail(error)
+        self._end_chat("interrupted")
+        self._span.end()
+
+    def _fail(self, error: BaseException) -> None:
         """Note that the run ended with this error: its `kind` or `reason`, else the name of its type. Its text is not
         recorded, as it may quote the conversation. A run that its reader closed (GeneratorExit) has no status of an
         error."""
@@ -174,11 +175,6 @@ class _RunSpans:
         self._span.set_attribute("error.type", kind)
         if not isinstance(error, GeneratorExit):
             self._span.set_status(Status(StatusCode.ERROR, kind))
-
-    def end(self) -> None:
-        """End the span of the run, and that of a request that is open."""
-        self._end_chat("interrupted")
-        self._span.end()
 
     def _start(self, name: str, kind: SpanKind, start: int, attributes: dict[str, Any]) -> Span:
         """Start a child of the run's span."""
