@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from transom.cli.commands import stored as commands
-from transom.cli.log import kind_of, text_of
+from transom.cli.log import text_of
 from transom.cli.open_conversation import last_limit, open_conversation
 from transom.cli.options import entry_number
 from transom.cli.stores import open_log
@@ -14,6 +14,7 @@ from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.edits import live_edit
 from transom.core.budget import Budget
 from transom.core.edit import Pin, Undo
+from transom.core.message import role_of
 from transom.core.plan_draft import pin_by_hand
 from transom.core.reducer import apply
 from transom.core.undo import undo_last
@@ -68,7 +69,7 @@ def _print_change(
     tokens = before.tokens, after.tokens
     messages = before.total.messages, after.total.messages
     ranges = FoldRanges(before)
-    lines = [f"{kind_of(edit)} {text_of(edit, ranges)}" for edit in edits]
+    lines = [f"{role_of(edit)} {text_of(edit, ranges)}" for edit in edits]
     if json:
         print_json({"conversation": name, "edits": lines, "seqs": seqs, "tokens": tokens, "messages": messages})
         return

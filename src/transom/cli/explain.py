@@ -13,7 +13,6 @@ from rich.console import Console
 
 from transom.cache_prices import CompactionCosts
 from transom.cli.commands.stored import Explain
-from transom.cli.log import kind_of
 from transom.cli.next_commands import command_for, print_next, program_name
 from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import at_work
@@ -22,12 +21,12 @@ from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.learned_limit import LearnedLimit
-from transom.core.message import Failure, Head
+from transom.core.message import Failure, Head, role_of
 from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.core.window import Break, Window, assemble
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, shorten
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs_since
@@ -230,7 +229,7 @@ def _plans(view: View, rows: Sequence[Explanation]) -> list[PlanEdits]:
     found = {edit: plan for row in rows for edit, plan in zip(row.edits, row.plans, strict=True)}
     plans: dict[int | None, dict[str, list[int]]] = {}
     for edit, plan in sorted(found.items()):
-        plans.setdefault(plan, {}).setdefault(kind_of(view.fetch(edit).body), []).append(edit)
+        plans.setdefault(plan, {}).setdefault(role_of(view.fetch(edit).body), []).append(edit)
     by_hand = plans.pop(None, None)
     listed = [*sorted(plans.items()), *([(None, by_hand)] if by_hand else [])]
     return [PlanEdits(plan=plan, edits=edits) for plan, edits in listed]
@@ -238,8 +237,7 @@ def _plans(view: View, rows: Sequence[Explanation]) -> list[PlanEdits]:
 
 def _opening(text: str) -> str:
     """Return the beginning of a fold's text, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= OPENING else line[: OPENING - 1] + "…"
+    return shorten(" ".join(text.split()), OPENING)
 
 
 def _reply(log: StoredLog, sent: int) -> int | None:

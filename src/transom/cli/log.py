@@ -11,7 +11,7 @@ from transom.cli.streams import counted, one_line
 from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
-from transom.core.message import Fact, Failure, Head, role_of
+from transom.core.message import Failure, Head, role_of
 from transom.core.summary import Summary
 from transom.core.view import View
 from transom.evaluation.edit_costs import EditCost, edit_costs
@@ -102,18 +102,13 @@ def _other_line(view: View, ranges: FoldRanges, entry: Entry, cost: EditCost | N
         state = "live" if isinstance(body, Undo) or view.is_live(entry.seq) else "not live"
     return LogLine(
         seq=entry.seq,
-        kind=kind_of(body),
+        kind=role_of(body),
         text=text_of(body, ranges),
         tokens=sum(entry.tokens),
         state=state,
         saves=0 if cost is None else cost.saved_tokens,
         plan=None if cost is None else cost.plan,
     )
-
-
-def kind_of(body: Body) -> str:
-    """Return the kind of an entry with this body: the role of a fact, or the name of another type: "fold", "sent"."""
-    return role_of(body) if isinstance(body, Fact) else type(body).__name__.lower()
 
 
 def text_of(body: Body, ranges: FoldRanges) -> str:

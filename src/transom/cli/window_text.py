@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, cast
 
 from rich.console import Console
 from rich.text import Text as RichText
@@ -21,6 +20,7 @@ from transom.core.window import Window
 from transom.errors import InvalidMessage
 from transom.evaluation.explanations import Explanation, explain
 from transom.evaluation.fold_ranges import entries_of_fold, range_text
+from transom.inspector.window_data import tool_name
 from transom.quoting import escaped
 from transom.wire.arguments import read_object
 
@@ -76,7 +76,7 @@ class _Printer:
         for message in head.messages:
             self._print_lines(self._parts(message))
         if head.tools:
-            names = ", ".join(_tool_name(tool) for tool in head.tools)
+            names = ", ".join(map(tool_name, head.tools))
             self._print_lines([(BELOW, [("tools ", QUOTE), *self._line(names)])])
 
     def print_fold(self, fold: FoldedSlot) -> None:
@@ -235,10 +235,3 @@ def _arguments(call: Call) -> dict[str, str]:
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in found.items()
     }
-
-
-def _tool_name(tool: dict[str, Any]) -> str:
-    """Return the name of a tool from its schema in any dialect."""
-    inner = tool.get("function")
-    names = cast("dict[str, Any]", inner) if isinstance(inner, dict) else tool
-    return str(names.get("name") or names.get("type") or "?")

@@ -13,7 +13,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.lock_and_lease import until_free
 from transom.conversation.runs.run_options import RunOptions
-from transom.conversation.summary_job import AwaitSummary, SummaryOutcome, SummarySteps
+from transom.conversation.summary_job import AwaitSummary, SummarySteps, advanced
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,30 +49,12 @@ def _waiting(
         from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - as above
 
         begun = steps(self.conversation, *args, **kwargs)
-        outcome: SummaryOutcome | None = None
-        while True:
-            want = await _in_thread(partial(_advance, begun, outcome))
-            if isinstance(want, _Returned):
-                return want.value
-            outcome = await await_summary_async(want)
+        step = await _in_thread(partial(advanced, begun, None))
+        while isinstance(step, AwaitSummary):
+            step = await _in_thread(partial(advanced, begun, await await_summary_async(step)))
+        return step
 
     return call
-
-
-class _Returned(Generic[R]):
-    def __init__(self, value: R) -> None:
-        self.value = value
-
-
-def _advance(steps: SummarySteps[R], outcome: SummaryOutcome | None) -> AwaitSummary | _Returned[R]:
-    """Do one step: returns the work that the steps wait for, or, as `_Returned`, their result at the end.
-
-    The result is wrapped because StopIteration, with which a generator returns it, cannot leave a thread.
-    """
-    try:
-        return next(steps) if outcome is None else steps.send(outcome)
-    except StopIteration as done:
-        return _Returned(done.value)
 
 
 def _opener(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -26,6 +26,9 @@ from transom.providers.models import TokenPrices, cost
 from transom.redaction import without_keys
 from transom.summaries.base import Answer, Ask, Model, Summarizer
 from transom.wire.dialects import dialect_named
+
+R = TypeVar("R")
+W = TypeVar("W")
 
 DEADLINE = 60.0
 """Seconds that a request waits for a summary, if it waits at all."""
@@ -257,9 +260,9 @@ class SummaryJob:
 def run_job(job: SummaryJob) -> SummaryOutcome:
     """Make a summary in this thread, and return the outcome. Never raises."""
     steps = job.steps()
-    step = _advance(steps, None)
+    step = advanced(steps, None)
     while not isinstance(step, SummaryOutcome):
-        step = _advance(steps, _completed(step))
+        step = advanced(steps, _completed(step))
     return step
 
 
@@ -271,7 +274,7 @@ async def run_job_async(job: SummaryJob) -> SummaryOutcome:
     steps = job.steps()
     outcome: object = None
     while True:
-        step = await to_thread.run_sync(_advance, steps, outcome, abandon_on_cancel=True)
+        step = await to_thread.run_sync(advanced, steps, outcome, abandon_on_cancel=True)
         if isinstance(step, SummaryOutcome):
             return step
         try:
@@ -283,7 +286,10 @@ async def run_job_async(job: SummaryJob) -> SummaryOutcome:
             outcome = _as_provider_error(error)
 
 
-def _advance(steps: Generator[CallModel, object, SummaryOutcome], outcome: object) -> CallModel | SummaryOutcome:
+def advanced(steps: Generator[W, Any, R], outcome: object) -> W | R:
+    """Do one step of a generator: returns the work that it waits for next, or at its end what it returns. (A
+    StopIteration, with which a generator returns it, cannot leave a thread.) `outcome`: of the work before; None for
+    the first step."""
     try:
         return steps.send(outcome)
     except StopIteration as done:
@@ -325,8 +331,6 @@ class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
     pool: Pool
 
 
-R = TypeVar("R")
-
 SummarySteps = Generator[AwaitSummary, SummaryOutcome, R]
 """A generator that may wait for summaries: whoever runs it makes each one and sends the outcome in. It returns an R."""
 
@@ -360,9 +364,7 @@ def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: Non
 def run_steps(steps: SummarySteps[R]) -> R:
     """Run the steps of a request or a compaction in this thread: wait for each summary that they want. Returns what the
     steps return."""
-    try:
-        want = next(steps)
-        while True:
-            want = steps.send(await_summary(want))
-    except StopIteration as done:
-        return done.value
+    step = advanced(steps, None)
+    while isinstance(step, AwaitSummary):
+        step = advanced(steps, await_summary(step))
+    return step

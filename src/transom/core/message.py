@@ -345,12 +345,12 @@ def strings_in(raw: object) -> Iterator[str]:
             stack.extend(reversed(cast("list[object]", item)))
 
 
-def role_of(fact: Fact) -> str:
-    """The name of a fact's role for people: user, assistant, tool, system or developer. A fact that has no role in an
-    API has the name of its class in lower case, for example "note"."""
-    if isinstance(fact, Instruction):
-        return fact.role
-    return "tool" if isinstance(fact, ToolResult) else type(fact).__name__.lower()
+def role_of(body: object) -> str:
+    """What people call the body of an entry: of a fact its role (user, assistant, tool, system or developer). A fact
+    that has no role in an API, and any other body, has the name of its class in lower case: "note", "fold"."""
+    if isinstance(body, Instruction):
+        return body.role
+    return "tool" if isinstance(body, ToolResult) else type(body).__name__.lower()
 
 
 def is_empty(fact: Fact) -> bool:

@@ -24,8 +24,8 @@ class CallFigures(Struct, frozen=True, kw_only=True, gc=False):
     - `tokens`, `messages`: the raw size of the window. `limit`: the tokens that it was planned for. `shared_tokens`:
       those of the prefix that it shares with the window before.
     - `broken_by`: the seq of the entry that broke the cached prefix; None if this window begins with all of the one
-      before. `break_why`: why.
-    - `folds`, `trims`, `pins`, `undos`: how many edits of each kind were made since the call before.
+      before.
+    - `folds`, `trims`, `undos`: how many edits of each kind were made since the call before.
     - `failure`: the kind of the failure that answered it; empty if a reply did, or nothing yet.
     - `answered`: whether anything answered it. `model`: that of the reply; empty if it is not known.
     - `usage`: what the provider reported for it; None if nothing.
@@ -40,10 +40,8 @@ class CallFigures(Struct, frozen=True, kw_only=True, gc=False):
     limit: int
     shared_tokens: int
     broken_by: int | None = None
-    break_why: str = ""
     folds: int = 0
     trims: int = 0
-    pins: int = 0
     undos: int = 0
     failure: str = ""
     answered: bool = False
@@ -88,7 +86,6 @@ class CallTable:
                 self._add_answer(self._index[body.answers], entry, body)
 
     def _add_call(self, entry: Entry, sent: Sent) -> None:
-        _, broken_by, why = sent.breaks or (0, None, "")
         self._index[entry.seq] = len(self.calls)
         self.calls.append(
             CallFigures(
@@ -98,11 +95,9 @@ class CallTable:
                 messages=sent.messages,
                 limit=sent.limit,
                 shared_tokens=sent.shared_tokens,
-                broken_by=broken_by,
-                break_why=why,
+                broken_by=None if sent.breaks is None else sent.breaks[1],
                 folds=self._edits[Fold],
                 trims=self._edits[Trim],
-                pins=self._edits[Pin],
                 undos=self._edits[Undo],
             )
         )

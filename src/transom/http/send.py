@@ -11,8 +11,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
-from transom.conversation.runs.awaited_work import AwaitSummary
-from transom.conversation.summary_job import await_summary
+from transom.conversation.summary_job import AwaitSummary, advanced, await_summary
 from transom.http.exchange import ClientReply, Exchange, NextChunk, Send, ServerAnswer, Steps
 from transom.http.requesters import SESSION_HEADERS
 
@@ -179,12 +178,10 @@ async def relayed_async(
 
 
 def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk | AwaitSummary | ClientReply:
-    """Do one step of the exchange. Returns what it waits for; after the last step its reply, because StopIteration,
-    which has the reply, cannot leave a worker thread. If the step raises, the exchange is closed."""
+    """Do one step of the exchange. Returns what it waits for; after the last step its reply. If the step raises, the
+    exchange is closed."""
     try:
-        return steps.send(outcome)
-    except StopIteration as done:
-        return done.value
+        return advanced(steps, outcome)
     except BaseException:
         exchange.close()
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Literal
@@ -183,7 +183,7 @@ class InspectedConversation:
             return EntryData(
                 entry=seq,
                 at=entry.at,
-                role=role_of(entry.body) if isinstance(entry.body, Fact) else type(entry.body).__name__.lower(),
+                role=role_of(entry.body),
                 tokens=sum(views.now.counted(entry).tokens),
                 pieces=_pieces(entry, start),
             )
@@ -349,12 +349,11 @@ def _carry_out(conversation: Conversation, action: Action) -> None:
 
 def _counts(entries: Sequence[Entry]) -> dict[str, int]:
     """How many edits and summaries of each kind there are among these entries."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for entry in entries:
         if isinstance(entry.body, Fold | Trim | Pin | Undo | Summary):
-            kind = type(entry.body).__name__.lower()
-            counts[kind] = counts.get(kind, 0) + 1
-    return counts
+            counts[role_of(entry.body)] += 1
+    return dict(counts)
 
 
 def _dropped(view: View) -> list[int]:

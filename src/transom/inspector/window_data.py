@@ -16,7 +16,7 @@ from transom import texts
 from transom.cache_prices import CompactionCosts
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Entry, Sent
-from transom.core.message import Head, Raw, Recalled, ToolResult
+from transom.core.message import Head, Raw, Recalled, ToolResult, role_of
 from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
@@ -133,8 +133,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
     - `change`: None if the window was not compared with the one before. `left`: what is not in the window.
     - `sizes`: of every row the tokens, the state, whether it is cached, and whether it is new or changed, for a picture
       of the whole.
-    - `first_row`: the index of the first of `rows`. `changed_row`: the index of the first row that is new or changed;
-      -1 if there is none.
+    - `first_row`: the index of the first of `rows`.
     """
 
     conversation: str
@@ -150,7 +149,6 @@ class WindowData(Struct, frozen=True, kw_only=True):
     left: Left
     sizes: list[tuple[int, str, bool, bool]]
     first_row: int
-    changed_row: int
     rows: list[Row]
 
 
@@ -217,7 +215,6 @@ class WindowReader:
             left=self._left(),
             sizes=[(item.tokens, item.state, item.is_cached, is_different[at]) for at, item in enumerate(items)],
             first_row=first,
-            changed_row=changed,
             rows=list(self._rows(items[first : first + count], most)),
         )
 
@@ -389,7 +386,7 @@ class WindowReader:
                 about = ""
         return MadeEdit(
             entry=entry.seq,
-            kind=type(edit).__name__.lower(),
+            kind=role_of(edit),
             about=about,
             why=getattr(edit, "why", ""),
             saved_tokens=cost.saved_tokens,

@@ -81,8 +81,7 @@ def readable_entries(log: Log, reference: Reference, *, include_hidden: bool) ->
         entry = log[seq]
         body = entry.body
         if (include_hidden or not is_hidden(entry)) and any(readable_parts(body)):
-            role = m.role_of(body) if isinstance(body, m.Fact) else type(body).__name__.lower()
-            yield ReadableEntry(entry, role, tool_of(log, entry), Reference(seq, seq, reference.part))
+            yield ReadableEntry(entry, m.role_of(body), tool_of(log, entry), Reference(seq, seq, reference.part))
 
 
 def is_hidden(entry: Entry) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from transom.core.log import Log
 from transom.core.message import Assistant, ToolResult
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, shorten
 from transom.quoting import disarmed, escaped, plain_name
 from transom.readback.content import ReadableEntry, readable_entries, readable_parts
 from transom.readback.references import Reference, parse_reference, resolve
@@ -300,5 +300,5 @@ def _line(readable: ReadableEntry) -> EntryLine:
         role=readable.role,
         tool=plain_name(readable.tool),
         tokens=sum(tokens) if tokens else None,
-        text=line if len(line) <= TEXT_WIDTH else line[: TEXT_WIDTH - 1] + "…",
+        text=shorten(line, TEXT_WIDTH),
     )

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from transom.core.log import Log, no_entry
 from transom.core.message import Address
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, shorten
 
 _MAX_CHARACTERS = 100
 """The longest text that is parsed as a reference."""
@@ -60,8 +60,7 @@ def parse_reference(reference: str) -> Reference:
         part = (match["kind"].lower(), int(match["at"] or match["index"])) if match["kind"] else None
         if first == last or (first < last and part is None):
             return Reference(first, last, part)
-    shortened = reference if len(reference) <= _MAX_CHARACTERS else reference[: _MAX_CHARACTERS - 1] + "…"
-    raise InvalidSetting(f"reference {shortened!r}: must be {FORMS}")
+    raise InvalidSetting(f"reference {shorten(reference, _MAX_CHARACTERS)!r}: must be {FORMS}")
 
 
 def resolve(log: Log, reference: Reference | str) -> Reference:

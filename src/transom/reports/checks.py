@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from transom.cache_prices import Prices
 from transom.core.budget import Budget
 from transom.core.edit import Fold, Trim
-from transom.core.message import Fact, Recalled, strings_in
+from transom.core.message import Fact, Recalled, role_of, strings_in
 from transom.core.policy import Policy
 from transom.core.view import View
 from transom.evaluation.compare import RecordedCall
@@ -373,6 +373,6 @@ def _edits(view: View, seqs: Sequence[int]) -> list[HidingEdit]:
         if not isinstance(edit, Fold | Trim):
             continue
         covers = FoldRanges(view).text(edit) if isinstance(edit, Fold) else f"entry {edit.entry}"
-        kind = type(edit).__name__.lower()
+        kind = role_of(edit)
         found.append(HidingEdit(entry=entry.seq, kind=kind, covers=covers, why=edit.why or kind, plan=entry.plan))
     return found
