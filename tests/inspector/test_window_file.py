@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from inspected import fill
 
 from transom import Conversation
-from transom.core.entry import Sent
+from transom.evaluation.call_views import CallViews
 from transom.inspector.window_data import WindowReader
 from transom.inspector.window_file import window_file
 from transom.testing import WordCounter
@@ -30,9 +30,9 @@ class Elements(HTMLParser):
 
 
 def page_of(conv, call):
-    view, before = conv.view_at_call(call), conv.view_at_call(call - 1) if call > 1 else None
-    sent = [entry.body for entry in conv.log.read() if isinstance(entry.body, Sent)]
-    return window_file(view, before, sent[call - 1], name=conv.log.name, call=call, calls=len(sent))
+    views = CallViews(conv.log, conv.view.counter)
+    views.refresh()
+    return window_file(views, call)
 
 
 def test_it_has_every_message_with_its_state(store):

@@ -27,7 +27,7 @@ from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY
 from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared
-from transom.evaluation.summary_costs import summary_costs
+from transom.evaluation.cost import summary_costs
 from transom.importers import Recorded
 from transom.importers.recorded import as_openai_chat
 from transom.policies import POLICIES, policy_named

@@ -136,18 +136,7 @@ def _html(log: StoredLog, at: int | None) -> str:
 
     views = CallViews(log, counter_of_log(log, o200k()))
     views.refresh()
-    call = None if at is None else call_number(at, views.calls, log.name)
-    view = views.now if call is None else views.view(call)
-    number = views.calls + 1 if call is None else call
-    sent = log[views.sent_entry(call or -1)].body if views.calls else None
-    return window_file(
-        view,
-        views.view(number - 1) if number > 1 else None,
-        sent if isinstance(sent, Sent) else None,
-        name=log.name,
-        call=call,
-        calls=views.calls,
-    )
+    return window_file(views, at)
 
 
 def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]:

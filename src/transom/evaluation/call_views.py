@@ -93,12 +93,14 @@ class CallViews:
             self._recent.popitem(last=False)
         return view
 
-    def sent_entry(self, call: int) -> int:
-        """The seq of the request of call number `call`, counted from 1 (negative: from the last).
+    def sent(self, call: int) -> Sent:
+        """The request of call number `call`, counted from 1 (negative: from the last).
 
         Raises InvalidSetting if there is no such call among the entries that were read.
         """
-        return self._sent[call_number(call, self.calls, self.log.name) - 1]
+        sent = self.log[self._sent[call_number(call, self.calls, self.log.name) - 1]].body
+        assert isinstance(sent, Sent)
+        return sent
 
     def _apply(self, batch: list[Entry]) -> None:
         if batch:

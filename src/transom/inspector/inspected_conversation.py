@@ -26,7 +26,7 @@ from transom.evaluation.call_views import CallViews
 from transom.evaluation.explanations import DROPPED, Explanation, explain
 from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.inspector.parts import CHARACTERS_OF_ENTRY, MessagePiece, pieces_from
-from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader
+from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader, reader_of_call
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_view
 from transom.stores.in_memory import ScratchLog
@@ -147,7 +147,7 @@ class InspectedConversation:
         """
         with self._views_lock:
             quick = self._quick_reader() if call is None and self._views is None else None
-            return (quick or self._reader(call)).data(first, count)
+            return (quick or reader_of_call(self._refreshed(), call)).data(first, count)
 
     def tried_window(self, number: int, first: int | None, count: int = ROWS_OF_PAGE) -> WindowData:
         """A page of the window of a dry run. Raises InvalidSetting if it is no longer kept."""
@@ -210,24 +210,6 @@ class InspectedConversation:
         view = open_view(self._log, counter_of_log(self._log, o200k()))
         return WindowReader(view, None, None, self.name, compares=False)
 
-    def _reader(self, call: int | None) -> WindowReader:
-        """A reader of the window of a call (from 1, or from the last if negative), or with None of the log as it is
-        now."""
-        views = self._refreshed()
-        if call is None:
-            before = views.view(views.calls) if views.calls else None
-            return WindowReader(views.now, before, self._sent(views.calls), self.name)
-        view = views.view(call)
-        number = call if call > 0 else views.calls + 1 + call
-        before = views.view(number - 1) if number > 1 else None
-        return WindowReader(view, before, self._sent(number), self.name)
-
-    def _sent(self, call: int) -> Sent | None:
-        """The request of a call; None for call 0."""
-        assert self._views is not None
-        sent = self._log[self._views.sent_entry(call)].body if call else None
-        return sent if isinstance(sent, Sent) else None
-
     # ---- dry runs and changes
 
     def try_action(self, action: Action) -> DryRun:
@@ -287,9 +269,8 @@ class InspectedConversation:
         """The tokens that an action plans for. Raises InvalidSetting if nothing says how many."""
         if action.tokens is not None:
             return action.tokens
-        assert self._views is not None
-        sent = self._sent(self._views.calls)
-        limit = 0 if sent is None else sent.limit
+        views = self._views
+        limit = 0 if views is None or not views.calls else views.sent(-1).limit
         if not limit and action.do in ("compact", "request"):
             raise InvalidSetting("no request was planned yet: give the tokens of the context window")
         return limit

@@ -21,6 +21,8 @@ from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Break, assemble
+from transom.evaluation.call_numbers import call_number
+from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explanations import DROPPED, Explanation, explain
 from transom.inspector.parts import MessagePiece, PieceLimit
@@ -400,6 +402,17 @@ class WindowReader:
         folded = sum(fold.unit_count for fold in folds) - sum(1 for _ in shown)
         tokens = sum(fold.untrimmed_size.tokens for fold in folds)
         return Left(folded=folded, folded_tokens=tokens, dropped=sum(key in DROPPED for key in self._view.unit_of))
+
+
+def reader_of_call(views: CallViews, call: int | None) -> WindowReader:
+    """A reader of the window of a call, counted from 1 (negative: from the last), which compares it with the call
+    before; None: of the log as it is now, compared with the last call. Raises InvalidSetting if there is no such
+    call."""
+    name = views.log.name
+    number = views.calls if call is None else call_number(call, views.calls, name)
+    earlier = number if call is None else number - 1
+    view, before = views.now if call is None else views.view(number), views.view(earlier) if earlier else None
+    return WindowReader(view, before, views.sent(number) if number else None, name)
 
 
 def _state(entry: Entry, *, is_shortened: bool) -> State:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from transom.core.entry import Sent
-from transom.core.view import View
+from transom.evaluation.call_numbers import call_number
+from transom.evaluation.call_views import CallViews
 from transom.evaluation.explanations import as_provider_counts, two_counts
 from transom.inspector.parts import MessagePiece, PieceLimit
-from transom.inspector.window_data import Change, Row, WindowData, WindowReader
+from transom.inspector.window_data import Change, Row, WindowData, reader_of_call
 from transom.quoting import escaped
 
 STYLE = Path(__file__).parent / "static" / "style.css"
@@ -39,17 +39,14 @@ html, body { height: auto; }
 """
 
 
-def window_file(view: View, before: View | None, sent: Sent | None, *, name: str, call: int | None, calls: int) -> str:
-    """The HTML of one window.
-
-    `before`: the view of the call before; None for the first. `sent`: the request of the call, or the last one; None if
-    there was none. `call`: the number of the call; None for the window of the log as it is now. `calls`: how many there
-    are.
-    """
-    data = WindowReader(view, before, sent, name).data(0, MOST_ROWS, PIECE_LIMIT)
-    now = "the window as it is now" if calls else "everything in the log, before the first request"
-    what = now if call is None else f"call {call:,} of {calls:,}"
-    return "\n".join(_page(data, f"{_line(name)}: {what}"))
+def window_file(views: CallViews, call: int | None) -> str:
+    """The HTML of the window of a call, counted from 1 (negative: from the last); None: of the log as it is now. Raises
+    InvalidSetting if there is no such call."""
+    data = reader_of_call(views, call).data(0, MOST_ROWS, PIECE_LIMIT)
+    what = "the window as it is now" if views.calls else "everything in the log, before the first request"
+    if call is not None:
+        what = f"call {call_number(call, views.calls, data.conversation):,} of {views.calls:,}"
+    return "\n".join(_page(data, f"{_line(data.conversation)}: {what}"))
 
 
 def _page(data: WindowData, title: str) -> Iterator[str]:

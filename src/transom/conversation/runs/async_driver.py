@@ -34,8 +34,7 @@ from transom.conversation.runs.awaited_work import (
     cancelled,
     check_cancel,
 )
-from transom.conversation.runs.sync_driver import check_after, fed, feed_left_chunk
-from transom.conversation.runs.tool_threads import as_outcome, out_of_time, timed
+from transom.conversation.runs.sync_driver import as_outcome, check_after, fed, feed_left_chunk, out_of_time, timed
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.conversation.worker_threads import in_thread, is_asyncio
 from transom.errors import ProviderError
