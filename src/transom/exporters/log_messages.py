@@ -11,12 +11,27 @@ from msgspec.structs import replace
 
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry
-from transom.core.message import Assistant, Fact, Media, Note, Other, Raw, Reasoning, Recalled, ToolResult, is_empty
+from transom.core.message import (
+    Assistant,
+    Call,
+    Fact,
+    Media,
+    Note,
+    Other,
+    Raw,
+    Reasoning,
+    Recalled,
+    ToolResult,
+    is_empty,
+)
 from transom.core.pairing import open_call
 from transom.core.unit import Unit, new_unit, with_result
+from transom.wire.arguments import CUSTOM_TYPES, WRAPPED, sent_text, takes_text
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
+from transom.wire.fields import as_dict, objects_in
 from transom.wire.openai.render import message
+from transom.wire.responses.built_in import is_built_in
 from transom.wire.translate import translate_fact
 
 MOST_WAITING = 1_000
@@ -69,6 +84,7 @@ def shown_messages(
         rendered = spoken.render_slot(unit)
         if not rendered:
             continue
+        _write_arguments(rendered, unit, left_out)
         if batch and _role(batch[-1][0]) != _role(rendered[0]):
             yield from _joined(spoken, batch, begun=begun)
             batch, begun = [], True
@@ -77,6 +93,35 @@ def shown_messages(
         batch += zip(rendered, said, strict=True)
     if batch:
         yield from _joined(spoken, batch, begun=begun)
+
+
+def _write_arguments(rendered: Sequence[Rendered], unit: Unit, left_out: LeftOut) -> None:
+    """Write the arguments of a turn's calls as the model wrote them, in place, where the format has them as text.
+
+    Rendering wraps what is no JSON object, because servers refuse it. A file says what happened. Arguments that a
+    format has only as an object stay wrapped, and are counted.
+    """
+    turn = unit.first_fact
+    if not isinstance(turn, Assistant):
+        return
+    calls = [call for call in turn.calls if not takes_text(call) and not is_built_in(call)]
+    if turn.dialect not in CUSTOM_TYPES:
+        wrapped = sum(call.args.strip() != "" and sent_text(call.args) != call.args for call in turn.calls)
+        left_out.add(f'arguments that are no JSON object, put under the key "{WRAPPED}"', wrapped)
+        return
+    if all(sent_text(call.args) == call.args for call in calls):
+        return
+    bodies = [body for each in rendered for body in _bodies(each.message)]
+    for call, body in zip(calls, bodies, strict=True):
+        body["arguments"] = call.args
+
+
+def _bodies(message: Raw) -> list[Raw]:
+    """The objects in a message of OpenAI's APIs that hold the arguments of a function call, in order."""
+    if message.get("type") == "function_call":
+        return [message]
+    listed = [as_dict(each.get("function")) for each in objects_in(message.get("tool_calls"))]
+    return [body for body in [*listed, as_dict(message.get("function_call"))] if "arguments" in body]
 
 
 def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut) -> Iterator[TimedMessage]:
@@ -169,6 +214,9 @@ def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
     for key in fact.extra or ():
         if key != "refusal" and not (key == "name" and isinstance(fact, ToolResult)):
             left_out.add("fields of messages left out that only their own provider takes")
+    own = (call for call in fact.calls if _is_of_own_kind(call)) if isinstance(fact, Assistant) else ()
+    lost = sum(not (takes_text(call) and dialect in CUSTOM_TYPES) for call in own)
+    left_out.add("calls of a kind that only their own provider has, which became calls of functions", lost)
     for part in fact.parts:
         if isinstance(part, Other):
             left_out.add("parts of another provider that became placeholders")
@@ -186,6 +234,9 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
     out = translate_fact(fact, dialect)
     if fact is out:
         return fact
+    if isinstance(fact, Assistant) and isinstance(out, Assistant):
+        pairs = zip(fact.calls, out.calls, strict=True)
+        out = replace(out, calls=tuple(_translated_call(call, new, dialect) for call, new in pairs))
     if dialect == "anthropic":
         out = replace(out, shape="parts")  # a turn that is one text has no place for its calls
     if not isinstance(fact, Assistant) or not fact.reasoning:
@@ -196,6 +247,19 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
     texts = tuple(Reasoning(thought.text) for thought in fact.reasoning if thought.text)
     left_out.add("signatures of reasoning left out", len(fact.reasoning))
     return replace(out, reasoning=texts, order="")
+
+
+def _translated_call(call: Call, new: Call, dialect: str) -> Call:
+    """The translated call `new`, still of a custom tool if `call` is one and the dialect has such tools. Without
+    arguments it has an empty object."""
+    if takes_text(call) and dialect in CUSTOM_TYPES:
+        return replace(new, extra={"type": CUSTOM_TYPES[dialect]})
+    return new if new.args.strip() else replace(new, args="{}")
+
+
+def _is_of_own_kind(call: Call) -> bool:
+    """True if a call is one of a tool that is no function."""
+    return takes_text(call) or is_built_in(call)
 
 
 class _Waiting:

@@ -146,7 +146,7 @@ class PiWriter(_SessionWriter):
         if role == "assistant":
             return {"role": role, "content": list(self._blocks(message)), "api": "", "provider": "", "model": ""}
         if role in {"tool", "function"}:
-            label = text(message, "tool_call_id")
+            label = text(message, "tool_call_id") or text(message, "name")
             named = self._names.get(label) or text(message, "name")
             return {"role": "toolResult", "toolCallId": label, "toolName": named, "content": _pi_parts(content)}
         if role != "user":
@@ -158,11 +158,14 @@ class PiWriter(_SessionWriter):
             yield {"type": "thinking", "thinking": thought}
         if said := plain_text(message.get("content")):
             yield {"type": "text", "text": said}
-        for call in objects_in(message.get("tool_calls")):
+        legacy = as_dict(message.get("function_call"))
+        for call in [*objects_in(message.get("tool_calls")), *([{"function": legacy}] if legacy else [])]:
             function = as_dict(call.get("function")) or as_dict(call.get("custom"))
-            self._names[text(call, "id")] = name = text(function, "name")
+            name = text(function, "name")
+            label = text(call, "id") or name
+            self._names[label] = name
             args = json_or_text(text(function, "arguments") or text(function, "input"))
-            yield {"type": "toolCall", "id": text(call, "id"), "name": name, "arguments": args}
+            yield {"type": "toolCall", "id": label, "name": name, "arguments": args}
 
 
 def _pi_parts(content: object) -> list[Raw]:

@@ -7,12 +7,21 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import cast
 
-from transom.core.message import Raw
+from transom.core.message import Call, Raw
 from transom.errors import InvalidMessage, quote
 from transom.wire.fields import DEPTH, as_dict, as_list, compact_json, json_copy
 
 WRAPPED = "arguments"
 """The key under which arguments stand that are not a JSON object: text that was cut off, free text, a list."""
+
+
+CUSTOM_TYPES = {"openai": "custom", "responses": "custom_tool_call"}
+"""The APIs that have custom tools, which take free text, and the type that a call of one has there."""
+
+
+def takes_text(call: Call) -> bool:
+    """Whether a call is one of a custom tool. Its arguments are free text."""
+    return (call.extra or {}).get("type") in CUSTOM_TYPES.values()
 
 
 def read_object(text: str) -> Raw:

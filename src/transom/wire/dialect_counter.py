@@ -9,7 +9,7 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.wire.arguments import object_text, sent_text
+from transom.wire.arguments import object_text, sent_text, takes_text
 from transom.wire.media import pixels
 from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
 from transom.wire.translate import Takes, safe_name
@@ -103,5 +103,4 @@ class DialectCounter(FormatCounter):
 def _sent_arguments(call: Call) -> str:
     """The arguments of a call as an API that takes their text gets them. Those of a custom tool, which takes free text,
     are sent as they are."""
-    custom = (call.extra or {}).get("type") in ("custom", "custom_tool_call")
-    return call.args if custom else sent_text(call.args)
+    return call.args if takes_text(call) else sent_text(call.args)

@@ -189,7 +189,5 @@ def _response_parts(message: Raw, names: dict[str, str]) -> list[Raw]:
         label = text(call, "id") or name
         names[label] = name
         args = json_or_text(text(function, "arguments") or text(function, "input"))
-        if not isinstance(args, dict):  # a custom tool takes a text
-            args = {"input": args}
         parts.append({"tool_name": name, "args": args, "tool_call_id": label, "part_kind": "tool-call"})
     return parts
