@@ -62,6 +62,21 @@ VALID = {
     "kinds we do not know": [said({"type": "container_upload", "file_id": "f"}, {"type": "later"}), turn(TEXT), USER],
 }
 
+
+def test_an_id_again_in_a_later_turn_is_a_warning():
+    messages = [turn(use()), said(got()), turn(use("b"), use()), said(got("b"), got()), turn(use()), said(got())]
+    found = ANTHROPIC.warnings({"messages": messages})
+    assert [(each.rule, each.index, each.why) for each in found] == [
+        ("A5", 2, "the id 'a' is that of a call in message 0"),
+        ("A5", 4, "the id 'a' is that of a call in message 0"),
+    ]
+    assert ANTHROPIC.warnings({"messages": [turn(use()), said(got()), turn(use("b")), said(got("b"))]}) == []
+    assert (
+        ANTHROPIC.warnings({"messages": [None, {"role": "assistant", "content": "x"}, turn({"type": "tool_use"})]})
+        == []
+    )
+
+
 INVALID = {
     "A1 at the end": ([turn(use())], "A1", 0, "no result for a"),
     "A1 before a turn": ([turn(use("b"), use("c")), said(got("c")), turn(TEXT), USER], "A1", 0, "no result for b"),

@@ -485,6 +485,8 @@ class Conversation:
         by key that the model reads when they change, beside the conversation's own `state`; of a key that is missing
         now, the model reads that it is removed. `cache`: with Anthropic's cache marks.
 
+        What the API's documentation forbids, and the API was seen to take, is sent; `logging` gets one warning of it.
+
         Raises BudgetImpossible, which lists what takes the room; InvalidMessage if the request would have no messages
         (no provider takes that), if `tools` has something that is no tool, or if another writer's reply has answered
         meanwhile; ConversationBusy if somebody else runs this conversation; InvalidSetting.
@@ -505,7 +507,9 @@ class Conversation:
 
         def rendered(window: Window) -> Request:
             self._planner.cache_marks = cache
-            return Request.of(window, self.dialect, cache=cache, indexes=self.indexes)
+            request = Request.of(window, self.dialect, cache=cache, indexes=self.indexes)
+            self._planner.warn_once_of(request)
+            return request
 
         return self._steps.request(tools, state, rendered)
 

@@ -216,6 +216,12 @@ class Dialect(Struct, frozen=True):
         checked: structure, order, ids, empty texts, numbers; not the model, signatures or tokens."""
         raise NotImplementedError
 
+    def warnings(self, body: Raw) -> list[Violation]:
+        """What the documentation of the API forbids in a request's body, and the API was seen to take: no violation,
+        and other servers of the same API may refuse it. A conversation warns of it once. By default nothing."""
+        del body
+        return []
+
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         """A counter of the tokens of facts as this dialect sends them. It counts texts with `counter`, and never counts
         fewer tokens than are sent."""

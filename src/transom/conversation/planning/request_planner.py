@@ -95,6 +95,7 @@ class RequestPlanner:
         """What a mode of an earlier process has announced. It holds until `set_mode` is called in this one."""
         self._trusts_learned = True  # false once nothing fitted within the learned limit
         self._was_refused = False
+        self._has_warned = False  # see `warn_once_of`
         self._sent_window: tuple[int, Window] | None = None  # the last window, after the number of its `Sent`
 
     @property
@@ -251,6 +252,17 @@ class RequestPlanner:
         window = self._sent_window[1]
         request = Request.of(window, self.settings.dialect, cache=self.cache_marks, indexes=self.indexes)
         return request, window.tokens
+
+    def warn_once_of(self, request: Request) -> None:
+        """Log a warning of what the API's documentation forbids in a request, and the API was seen to take. It is given
+        once for a conversation, as such a thing is in every request from then on."""
+        if self._has_warned:
+            return
+        if found := self.settings.dialect.warnings(request):
+            self._has_warned = True
+            name, first = quote(self.writer.log.name), found[0]
+            text = "conversation %s: a request may be refused: message %d: %s"
+            _logger.warning(text, name, first.index, first.why)
 
     def last_sent_unit(self) -> int:
         """The key of the last unit in the request that was sent last; -1 if this process has sent none."""

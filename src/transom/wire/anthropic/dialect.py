@@ -27,7 +27,7 @@ from transom.wire.anthropic.render import (
     text_message,
     unit_messages,
 )
-from transom.wire.anthropic.rules import violations
+from transom.wire.anthropic.rules import violations, warnings
 from transom.wire.anthropic.server_tools import repaired
 from transom.wire.anthropic.stream import AnthropicAccumulator
 from transom.wire.bound_reasoning import bind
@@ -204,6 +204,9 @@ class AnthropicDialect(Dialect, frozen=True):
 
     def violations(self, body: Raw) -> list[Violation]:
         return violations(body, user_first=self.user_first, unsigned=self.unsigned)
+
+    def warnings(self, body: Raw) -> list[Violation]:
+        return warnings(body)
 
 
 ANTHROPIC = AnthropicDialect()

@@ -2,11 +2,11 @@
 
 Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange, P a
 public program, K general knowledge without a source. These are not violations: an id that comes again in a later turn
-(A5: R contradicts D), the same role twice in a row (A7: they are merged), an assistant message first (A8: R), a system
-message after the first message (A9: refused by older models), empty content of a result or of the model (A10: D), a
-turn of only the work of the provider's own tools, also as the last (A16, A12: R), the size of images (A17). Two rules
-cannot be checked in a request: reasoning that was changed (A13), and reasoning that was signed for another prefix
-(A15). A12 depends on the model, but is a violation: only old models still take a prefill.
+(A5: R contradicts D; `warnings` finds it), the same role twice in a row (A7: they are merged), an assistant message
+first (A8: R), a system message after the first message (A9: refused by older models), empty content of a result or of
+the model (A10: D), a turn of only the work of the provider's own tools, also as the last (A16, A12: R), the size of
+images (A17). Two rules cannot be checked in a request: reasoning that was changed (A13), and reasoning that was signed
+for another prefix (A15). A12 depends on the model, but is a violation: only old models still take a prefill.
 
 A `Violation.rule` is A1 to A6, A9 to A12, A14, A16 to A19; or, where a rule has no number: empty, message, role,
 content, call, name, thinking, system, text, container, compaction.
@@ -69,6 +69,20 @@ def violations(request: object, *, user_first: bool = False, unsigned: bool = Fa
         # E: "A conversation must start with a user message. Try again with a conversation that starts with a user …"
         each[0].append(("first", "the first message is not the user's"))
     return collect_violations(_of_request(fields), each, _of_turns(dicts(messages), as_dict(fields.get("thinking"))))
+
+
+def warnings(request: object) -> list[Violation]:
+    """What the documentation forbids in a request, and the API was seen to take: the id of a call that comes again in a
+    later turn (A5; D: `tool_use ids must be unique`; R: taken)."""
+    first, found = dict[str, int](), list[Violation]()
+    for at, message in enumerate(as_list(as_dict(request).get("messages"))):
+        fields = as_dict(message)
+        blocks = dicts(fields.get("content")) if fields.get("role") == "assistant" else []
+        for label in filter(None, (text(block, "id") for block in blocks if block.get("type") == "tool_use")):
+            if first.setdefault(label, at) != at:
+                why = f"the id {short_repr(label)} is that of a call in message {first[label]}"
+                found.append(Violation("A5", at, why))
+    return found
 
 
 def _signed(message: object) -> object:
