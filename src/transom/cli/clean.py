@@ -8,10 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from transom.cli.commands.programs import Clean
-from transom.cli.confirm import is_confirmed
 from transom.cli.folder import DEMO, FOLDER, IMPORTS, MAP_CACHE, REPLAYS, url_of
 from transom.cli.stores import LAST_STORE
-from transom.cli.streams import print_notice
+from transom.cli.streams import is_confirmed, print_notice
 from transom.cli.terminal import print_json, terminal
 from transom.repo_map.facts_cache import is_cache
 

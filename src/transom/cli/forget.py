@@ -8,11 +8,10 @@ from pathlib import Path
 import msgspec
 
 from transom.cli.commands.stored import Forget
-from transom.cli.confirm import is_confirmed
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import check_part, existing_store, find_name, store_path, store_url
-from transom.cli.streams import counted, one_line, print_notice
+from transom.cli.streams import counted, may_forget, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.forget_user import data_of_user, forget_user
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
@@ -53,9 +52,7 @@ def _forget_user(options: Forget, user: str) -> int:
         what = f"user {one_line(user)}: {content}"
         if not (found.conversations or found.memory):
             raise UnknownLog(f"{what} in {without_password(url)}")
-        why = f"forgetting user {user!r} cannot be undone"
-        if not is_confirmed(f"{what}. Forget them for good?", yes=options.yes, why=why):
-            print_notice(f"{what}, nothing was removed")
+        if not may_forget(what, f"user {user!r}", yes=options.yes, them="them"):
             return 1
         size = _size(url)
         _wait_for_writers(url, store, (*found.conversations, *found.memory)[0])
@@ -71,8 +68,8 @@ def _forget_user(options: Forget, user: str) -> int:
 def _forget_conversation(options: Forget, part: str) -> int:
     """Remove one conversation.
 
-    Exit code 1 if the user does not agree. If the store has no such id, but an interrupted `forget` left a part of that
-    conversation, this part is removed without asking.
+    Exit code 1 if the user does not agree. With --yes the id must be the whole one. If the store has no such id, but an
+    interrupted `forget` left a part of that conversation, this part is removed without asking.
     """
     check_part(part)
     url = store_url(options.store)
@@ -86,8 +83,9 @@ def _forget_conversation(options: Forget, part: str) -> int:
                 entries = len(store.open(name))
             content = "damaged" if entries is None else counted(entries, "entry", "entries")
             what = f"{one_line(name)}: {content}"
-            if not _is_confirmed(options, name, what):
-                print_notice(f"{what}, nothing was removed")
+            if options.yes and part != name:
+                raise InvalidSetting(f"--yes takes the whole id: {name!r}")
+            if not may_forget(what, repr(name), yes=options.yes):
                 return 1
             _forget(url, store, name)
             done = f"{what}, forgotten"
@@ -115,16 +113,6 @@ def _wait_for_writers(url: str, store: Store, name: str) -> None:
     """
     with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
         store.open(name).append([], 0)
-
-
-def _is_confirmed(options: Forget, name: str, what: str) -> bool:
-    """Ask the user whether to forget this conversation. Return whether the answer is yes. `what`: describes it.
-
-    Raises InvalidSetting if --yes is given with only a part of the id, or if there is no terminal to ask at.
-    """
-    if options.yes and options.id != name:
-        raise InvalidSetting(f"--yes takes the whole id: {name!r}")
-    return is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why=f"forgetting {name!r} cannot be undone")
 
 
 def _size(url: str) -> int:

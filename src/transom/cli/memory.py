@@ -4,9 +4,8 @@ archive."""
 from __future__ import annotations
 
 from transom.cli.commands.stored import Memory as Options
-from transom.cli.confirm import is_confirmed
 from transom.cli.stores import existing_store, store_url
-from transom.cli.streams import counted, minute_of, one_line, print_notice
+from transom.cli.streams import counted, may_forget, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting, UnknownLog, quote
 from transom.memory import Block, Memory
@@ -117,8 +116,7 @@ def _history(memory: Memory, label: str, options: Options) -> int:
 def _forget(memory: Memory, label: str, options: Options) -> int:
     count = len(memory.history(label))
     what = f"memory block {one_line(label)}: {counted(count, 'version')}"
-    if not is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why=f"forgetting {label!r} cannot be undone"):
-        print_notice(f"{what}, nothing was removed")
+    if not may_forget(what, repr(label), yes=options.yes):
         return 1
     memory.forget(label)
     if options.json:
@@ -168,8 +166,7 @@ def forget_archive(memory: Memory, options: Options, url: str) -> int:
         memory.archive.forget()  # an interrupted one may have left bytes
         whose = "everybody" if options.user is None else f"user {quote(options.user)}"
         raise UnknownLog(f"archive {quote(options.name)} of {whose}: there is none in {without_password(url)}")
-    if not is_confirmed(f"{what}. Forget it for good?", yes=options.yes, why="forgetting the archive cannot be undone"):
-        print_notice(f"{what}, nothing was removed")
+    if not may_forget(what, "the archive", yes=options.yes):
         return 1
     memory.archive.forget()
     if options.json:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TextIO, cast
 
+from transom.errors import InvalidSetting
+
 
 def prepare_streams() -> None:
     """Make stdin, stdout and stderr usable: a closed one is replaced by the null device, under its own file number.
@@ -42,6 +44,32 @@ def minute_of(at: float) -> str:
         return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
         return ""
+
+
+def is_confirmed(question: str, *, yes: bool, why: str) -> bool:
+    """Ask a question before something that cannot be taken back, and return whether the user answers yes. It is printed
+    on stderr, as stdout is for results.
+
+    `yes`: do not ask, and return True, because the command line has --yes. Raises InvalidSetting if stdin is no
+    terminal; the message begins with `why`.
+    """
+    if yes:
+        return True
+    if sys.stdin is None or not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidSetting(f"{why}: there is no terminal to ask at, so add --yes")
+    sys.stderr.write(f"{one_line(question)} [y/N] ")
+    sys.stderr.flush()
+    forget_typed_input()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def may_forget(what: str, name: str, *, yes: bool, them: str = "it") -> bool:
+    """Ask whether to forget something for good, and return whether the user answers yes. If not, a notice says that
+    nothing was removed. `what`: describes it, `name`: names it. Raises as `is_confirmed` does."""
+    if is_confirmed(f"{what}. Forget {them} for good?", yes=yes, why=f"forgetting {name} cannot be undone"):
+        return True
+    print_notice(f"{what}, nothing was removed")
+    return False
 
 
 def forget_typed_input() -> None:

@@ -21,12 +21,28 @@ _BODY_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encod
 """The headers about the length and the compression of a body. The body that we send is another one, uncompressed."""
 
 
-class Sender:
-    """Sends one request of a client as often as its exchange asks, each time with another body."""
+class AnySender:
+    """What the two senders share. `inner`: the transport that sends. `request`: the client's."""
 
     def __init__(self, inner: Any, request: Any) -> None:
         self._inner, self._request, self._response = inner, request, None
         self._chunks: Any = None
+
+    def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
+        """The response for the client. If the reply has a status, it is a new response with that status and content.
+        Otherwise it is the newest answer of the server, with the content of the reply, or with its stream relayed."""
+        response = self._response
+        if reply.content is not None:
+            return _whole(self._request, response, reply)
+        stream = _stream(type(response).__module__.partition(".")[0])
+        return _rebuilt(response, stream=stream(self._relayed(reply, exchange), exchange, response))
+
+    def _relayed(self, reply: ClientReply, exchange: Exchange) -> Any:
+        raise NotImplementedError
+
+
+class Sender(AnySender):
+    """Sends one request of a client as often as its exchange asks, each time with another body."""
 
     def send(self, body: bytes | None) -> ServerAnswer:
         """Send the request with this body (None: with its own), and return the answer. The answer to the attempt before
@@ -47,23 +63,12 @@ class Sender:
         """The next bytes of the newest answer, which must be a stream; None at its end."""
         return next(self._chunks, None)
 
-    def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
-        """The response for the client. If the reply has a status, it is a new response with that status and content.
-        Otherwise it is the newest answer of the server, with the content of the reply, or with its stream relayed."""
-        response = self._response
-        if reply.content is not None:
-            return _whole(self._request, response, reply)
-        stream = _streams(type(response).__module__.partition(".")[0])[0]
-        chunks = relayed(exchange, reply.begun, self.next_chunk)
-        return _rebuilt(response, stream=stream(chunks, exchange, response))
+    def _relayed(self, reply: ClientReply, exchange: Exchange) -> Iterator[bytes]:
+        return relayed(exchange, reply.begun, self.next_chunk)
 
 
-class AsyncSender:
+class AsyncSender(AnySender):
     """As `Sender`, on an event loop: each method does the same."""
-
-    def __init__(self, inner: Any, request: Any) -> None:
-        self._inner, self._request, self._response = inner, request, None
-        self._chunks: Any = None
 
     async def send(self, body: bytes | None) -> ServerAnswer:
         if self._response is not None:
@@ -81,14 +86,8 @@ class AsyncSender:
     async def next_chunk(self) -> bytes | None:
         return await anext(self._chunks, None)
 
-    def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
-        """As `Sender.response_of`."""
-        response = self._response
-        if reply.content is not None:
-            return _whole(self._request, response, reply)
-        stream = _streams(type(response).__module__.partition(".")[0])[1]
-        chunks = relayed_async(exchange, reply.begun, self.next_chunk)
-        return _rebuilt(response, stream=stream(chunks, exchange, response))
+    def _relayed(self, reply: ClientReply, exchange: Exchange) -> AsyncIterator[bytes]:
+        return relayed_async(exchange, reply.begun, self.next_chunk)
 
 
 def is_stream(status: int, headers: Any) -> bool:
@@ -221,14 +220,14 @@ def _rebuilt(response: Any, **body: Any) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _streams(library: str) -> tuple[Any, Any]:
-    """The classes of a response's stream, made for this library: for sync clients and for async ones.
+def _stream(library: str) -> Any:
+    """The class of a response's stream, made for this library: for sync clients and for async ones.
 
     Closing a stream closes the server's response, and ends the exchange.
     """
     http = import_module(library)
 
-    class Stream(http.SyncByteStream):
+    class Stream(http.SyncByteStream, http.AsyncByteStream):
         def __init__(self, chunks: Any, exchange: Exchange, response: Any) -> None:
             self._chunks, self._exchange, self._response = chunks, exchange, response
 
@@ -241,10 +240,6 @@ def _streams(library: str) -> tuple[Any, Any]:
                 self._exchange.broke_off(None)  # also if nobody has read anything
             finally:
                 self._response.close()
-
-    class AsyncStream(http.AsyncByteStream):
-        def __init__(self, chunks: Any, exchange: Exchange, response: Any) -> None:
-            self._chunks, self._exchange, self._response = chunks, exchange, response
 
         def __aiter__(self) -> AsyncIterator[bytes]:
             return self._chunks
@@ -259,4 +254,4 @@ def _streams(library: str) -> tuple[Any, Any]:
             finally:
                 await self._response.aclose()
 
-    return Stream, AsyncStream
+    return Stream

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
@@ -295,21 +295,12 @@ class WindowReader:
         if head.tools:
             names = ", ".join(map(tool_name, head.tools))
             shown.append(MessagePiece(kind="other", text=most.text(names), length=len(names), name="tools"))
-        return Row(
-            entry=item.entry,
-            role="system",
-            tokens=item.tokens,
-            shown=item.tokens,
-            pieces=tuple(shown),
-            is_cached=item.is_cached,
-            is_new=self._compares and item.is_new,
-            is_changed=item.is_changed,
-        )
+        return self._row(item, role="system", tokens=item.tokens, shown=item.tokens, pieces=tuple(shown))
 
     def _fold_row(self, item: _Item, fold: FoldedSlot, most: PieceLimit) -> Row:
         seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
-        return Row(
-            entry=fold.seq,
+        return self._row(
+            item,
             role="record" if texts.is_record(fold.text) else "fold",
             state="folded",
             why=fold.why,
@@ -317,9 +308,6 @@ class WindowReader:
             tokens=fold.untrimmed_size.tokens,
             shown=fold.tokens,
             pieces=(MessagePiece(kind="text", text=most.text(fold.text), length=len(fold.text)),),
-            is_cached=item.is_cached,
-            is_new=self._compares and item.is_new,
-            is_changed=item.is_changed,
             first=min(seqs),
             last=max(seqs),
             turns=fold.unit_count,
@@ -330,8 +318,8 @@ class WindowReader:
         fact = entry.body
         call = self._view.call_of(unit, item.entry) if isinstance(fact, ToolResult) else None
         state = item.state if item.state in ("recalled", "synthetic") or row.state == "dropped" else row.state
-        return Row(
-            entry=item.entry,
+        return self._row(
+            item,
             role=row.role,
             state=state,
             why=row.why,
@@ -339,13 +327,14 @@ class WindowReader:
             tokens=row.tokens,
             shown=row.shown_tokens,
             pieces=shown,
-            is_cached=item.is_cached,
-            is_new=self._compares and item.is_new,
-            is_changed=item.is_changed,
             is_pinned=bool(unit.pins),
             is_failed=isinstance(fact, ToolResult) and fact.failed,
             tool="" if call is None else call.name,
         )
+
+    def _row(self, item: _Item, **more: Any) -> Row:
+        is_new = self._compares and item.is_new
+        return Row(entry=item.entry, is_cached=item.is_cached, is_new=is_new, is_changed=item.is_changed, **more)
 
     # ---- what is different, and what is missing
 

@@ -4,7 +4,7 @@
 |---|---|
 | CallModel | the reply; None if it was streamed (the accumulator has it); a ProviderError if there is none |
 | Approve | True, False, a text that says why not, or None if the call is to wait |
-| RunTools, NextTool | the next job that is done; its `outcome` is set |
+| RunTools | the next job that is done; its `outcome` is set |
 | Sleep | None |
 | AwaitSummary | a SummaryOutcome: the summary, or why there is none |
 
@@ -132,13 +132,9 @@ class Approve(Struct, frozen=True, eq=False):
 
 
 class RunTools(Struct, frozen=True, eq=False):
-    """Start these calls, all at once, and wait for the first that is done."""
+    """Start these calls, all at once, and wait for the next that is done of all that were started."""
 
-    jobs: tuple[ToolJob, ...]
-
-
-class NextTool(Struct, frozen=True, eq=False):
-    """Wait for the next of the calls that were started."""
+    jobs: tuple[ToolJob, ...] = ()
 
 
 class Sleep(Struct, frozen=True, eq=False):
@@ -147,7 +143,7 @@ class Sleep(Struct, frozen=True, eq=False):
     seconds: float
 
 
-Work = CallModel | Approve | RunTools | NextTool | Sleep | AwaitSummary
+Work = CallModel | Approve | RunTools | Sleep | AwaitSummary
 
 
 class PublishedSteps(Generator[Any, Any, Any]):

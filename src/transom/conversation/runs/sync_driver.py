@@ -31,7 +31,6 @@ from transom.conversation.runs.awaited_work import (
     AwaitSummary,
     CallModel,
     Cancel,
-    NextTool,
     RunTools,
     ToolJob,
     ToolOutcome,
@@ -103,8 +102,6 @@ def _perform(
         return run_async(verdict) if inspect.isawaitable(verdict) else verdict
     if isinstance(work, RunTools):
         tools.start(work.jobs)
-        return tools.next()
-    if isinstance(work, NextTool):
         return tools.next()
     if isinstance(work, AwaitSummary):
         return await_summary(work, check=lambda: check_cancel(cancel))
@@ -244,21 +241,16 @@ class ToolThreads:
     def start(self, jobs: tuple[ToolJob, ...]) -> None:
         """Start these calls, all at once. The time of each runs from now on."""
         now = time.monotonic()
-        self._done = queue.SimpleQueue()
-        self._waiting = [(now + (job.timeout if job.timeout is not None else float("inf")), job) for job in jobs]
+        self._waiting += [(now + (job.timeout if job.timeout is not None else float("inf")), job) for job in jobs]
         for job in jobs:
             job.started = True
-            context = copy_context()
-            thread = threading.Thread(
-                target=context.run, args=(self._run, job, self._done), name=f"tool {job.call.name}", daemon=True
-            )
-            thread.start()
+            run, name = copy_context().run, f"tool {job.call.name}"
+            threading.Thread(target=run, args=(self._run, job), name=name, daemon=True).start()
 
-    @staticmethod
-    def _run(job: ToolJob, done: queue.SimpleQueue[ToolJob]) -> None:
+    def _run(self, job: ToolJob) -> None:
         start = time.monotonic()
         if job.finish(timed(call_tool(job), start)):
-            done.put(job)
+            self._done.put(job)
 
     def next(self) -> ToolJob:
         """Wait for the next job that is done, or whose time is over, and return it. Raises RunStopped if `cancel` is

@@ -22,7 +22,7 @@ from transom.conversation.approvals import approved_calls, with_change
 from transom.conversation.events import Compacted, Event, Replied, ToolCalled, ToolReturned
 from transom.conversation.function_tool import error_text
 from transom.conversation.runnable import RunnableConversation, RunSettings
-from transom.conversation.runs.awaited_work import Approve, Caller, NextTool, RunTools, ToolJob, ToolOutcome, Work
+from transom.conversation.runs.awaited_work import Approve, Caller, RunTools, ToolJob, ToolOutcome, Work
 from transom.conversation.runs.own_tools import context_outcome
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Fact, Failure, ToolResult
@@ -117,10 +117,10 @@ class ToolCalls:
         waiting = tuple(job for job in jobs if job.outcome is None and not job.compacts)
         for job in waiting:
             job.caller = self._caller(len(waiting), provider)
-        work: Work = RunTools(waiting)
+        work = RunTools(waiting)
         for _ in waiting:
             job = yield work
-            work = NextTool()
+            work = RunTools()
             if job.outcome.waits:
                 self._log_waiting(job)
             else:
