@@ -241,7 +241,7 @@ def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
     for rendered in messages:
         message = rendered.message
         before, role = role, message.get("role")
-        if role != before or not out or not rendered.joins or not _can_join(out[-1], message, content):
+        if role != before or not out or not rendered.joins or {*out[-1], *message} != {"role", content}:
             out.append(message)
             ours = False
             continue
@@ -250,11 +250,6 @@ def join_roles(messages: Sequence[Rendered], content: str) -> list[Raw]:
             ours = True
         out[-1][content].extend(_pieces(message[content]))
     return out
-
-
-def _can_join(last: Raw, message: Raw, content: str) -> bool:
-    """Whether two messages of one role have only role and content."""
-    return {*last, *message} == {"role", content}
 
 
 def _pieces(content: str | list[Raw]) -> list[Raw]:

@@ -81,7 +81,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     named = [_key(raw) for path in _PATH.finditer(error) for raw in _parts_at(request, path[1], path[2])]
     if named:
         return [_found(entry, address) for entry, address, part in shown if _key(part) in named]
-    remote = {each[:2]: url for each in shown if (url := _url_of(each[2]))}
+    assets = [(each[:2], asset_of(each[2])) for each in shown if isinstance(each[2], Media)]
+    remote = {place: asset.url for place, asset in assets if asset is not None and asset.url}
     of_kind = [place for place, url in remote.items() if url in error]
     if not of_kind and _DOWNLOAD.search(error):
         of_kind = list(remote)
@@ -151,12 +152,6 @@ def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
         return [found]
     inner = [as_dict(each) for key in ("content", "parts", "output") for each in as_list(message.get(key))]
     return [each for each in inner if "text" not in each]
-
-
-def _url_of(part: Media | Other) -> str:
-    """The URL of a file; empty if it has none."""
-    asset = asset_of(part) if isinstance(part, Media) else None
-    return (asset.url or "") if asset is not None else ""
 
 
 def _key(part: Raw | Media | Other) -> object:

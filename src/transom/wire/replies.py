@@ -177,7 +177,8 @@ def stop_reason(reason: object) -> StopReason:
 def stop_reason_of(reply: object) -> StopReason:
     """Why a whole reply ended: a response object or dict of any provider."""
     for items, name in (("choices", "finish_reason"), ("candidates", "finish_reason"), ("candidates", "finishReason")):
-        if found := _field(_first(_field(reply, items)), name):
+        listed = _field(reply, items)
+        if isinstance(listed, (list, tuple)) and listed and (found := _field(cast("list[object]", listed)[0], name)):
             return stop_reason(found)
     if found := _field(reply, "stop_reason"):
         return stop_reason(found)
@@ -192,8 +193,3 @@ def stop_reason_of(reply: object) -> StopReason:
 def _field(value: object, name: str) -> Any:
     """A field of a dict or an attribute of an object; None if it has none."""
     return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else getattr(value, name, None)
-
-
-def _first(items: object) -> object:
-    """The first item of a list; None if there is none."""
-    return cast("list[object]", items)[0] if isinstance(items, (list, tuple)) and items else None

@@ -72,35 +72,23 @@ def _is_chat(schema: Raw) -> bool:
     return "function" in schema or "custom" in schema
 
 
-def _chat(tools: Sequence[Tool]) -> list[Raw]:
-    return [{"type": "function", "function": {**_described(tool), "parameters": tool.parameters}} for tool in tools]
-
-
-def _is_responses(schema: Raw) -> bool:
-    return "type" in schema and not _is_chat(schema) and "input_schema" not in schema
-
-
-def _responses(tools: Sequence[Tool]) -> list[Raw]:
-    return [{"type": "function", **_described(tool), "parameters": tool.parameters} for tool in tools]
-
-
-def _is_anthropic(schema: Raw) -> bool:
-    return "input_schema" in schema or text(schema, "type") not in {"", "function", "custom"}
-
-
-def _anthropic(tools: Sequence[Tool]) -> list[Raw]:
-    return [{**_described(tool), "input_schema": tool.parameters} for tool in tools]
-
-
-def _is_gemini(schema: Raw) -> bool:
-    return "functionDeclarations" in schema or "function_declarations" in schema
-
-
-def _gemini(tools: Sequence[Tool]) -> list[Raw]:
-    return [{"functionDeclarations": [{**_described(tool), "parametersJsonSchema": tool.parameters} for tool in tools]}]
-
-
-CHAT = ToolFormat(is_own=_is_chat, write=_chat)
-RESPONSES = ToolFormat(is_own=_is_responses, write=_responses)
-ANTHROPIC = ToolFormat(is_own=_is_anthropic, write=_anthropic)
-GEMINI = ToolFormat(is_own=_is_gemini, write=_gemini)
+CHAT = ToolFormat(
+    is_own=_is_chat,
+    write=lambda tools: [
+        {"type": "function", "function": {**_described(tool), "parameters": tool.parameters}} for tool in tools
+    ],
+)
+RESPONSES = ToolFormat(
+    is_own=lambda schema: "type" in schema and not _is_chat(schema) and "input_schema" not in schema,
+    write=lambda tools: [{"type": "function", **_described(tool), "parameters": tool.parameters} for tool in tools],
+)
+ANTHROPIC = ToolFormat(
+    is_own=lambda schema: "input_schema" in schema or text(schema, "type") not in {"", "function", "custom"},
+    write=lambda tools: [{**_described(tool), "input_schema": tool.parameters} for tool in tools],
+)
+GEMINI = ToolFormat(
+    is_own=lambda schema: "functionDeclarations" in schema or "function_declarations" in schema,
+    write=lambda tools: [
+        {"functionDeclarations": [{**_described(tool), "parametersJsonSchema": tool.parameters} for tool in tools]}
+    ],
+)

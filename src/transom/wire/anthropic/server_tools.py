@@ -64,7 +64,7 @@ def repaired(messages: Sequence[Rendered]) -> Sequence[Rendered]:
         return messages  # nearly every window has no such tool
     out = _with_texts_behind(messages)
     # A turn may go on with an earlier one only by a call that is left out: then what waits beside it is unfit too.
-    while any((unfit := _unfit(out)).values()):
+    while unfit := _unfit(out):
         out = [_without(rendered, unfit.get(at, set())) for at, rendered in enumerate(out)]
     return out
 
@@ -159,67 +159,36 @@ def _needed_next(messages: Sequence[Rendered]) -> list[set[str] | None]:
 # ---- what is left out
 
 
-class _Pairs:
-    """Pairs calls of the provider's own tools with their results. `unfit`: the blocks to be left out, by message."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, _Place] = {}
-        self._callers: list[tuple[_Place, _Place | None]] = []
-        self._fit: set[_Place] = set()
-        self.unfit: dict[int, set[int]] = {}
-
-    def goes_on(self, needed: set[str]) -> bool:
-        """Whether a turn that needs these calls goes on with one that waits."""
-        return bool(needed & self._waiting.keys())
-
-    def give_up(self) -> None:
-        """Let no call that waits get a result any more."""
-        self._waiting.clear()
-
-    def add(self, place: _Place, block: Raw) -> None:
-        """Pair a block of the model: a call is left out until its result comes, and a result without a call for
-        good."""
-        if label := call_of(block):
-            self._waiting[label] = place
-            self._leave_out(place)  # until its result comes
-        elif label := result_of(block):
-            called = self._waiting.pop(label, None)
-            if called is None:
-                self._leave_out(place)
-            else:
-                self._fit.add(called)
-        elif label := caller_of(block):
-            self._callers.append((place, self._waiting.get(label)))
-
-    def finish(self) -> None:
-        """Complete `unfit`. A call is taken out of it if its result came, or may still come after the window. A call of
-        a client's tool is added if the call that it names as its caller is left out, or no longer waits."""
-        self._fit.update(self._waiting.values())
-        for place in self._fit:
-            self.unfit[place.message].discard(place.block)
-        for place, called in self._callers:
-            if called not in self._fit:
-                self._leave_out(place)
-
-    def _leave_out(self, place: _Place) -> None:
-        self.unfit.setdefault(place.message, set()).add(place.block)
-
-
 def _unfit(messages: Sequence[Rendered]) -> dict[int, set[int]]:
     """The blocks to be left out, by message: calls whose result does not come, results without a call, and calls of a
-    client's tool that name a call which is left out."""
-    pairs, needed = _Pairs(), _needed_next(messages)
+    client's tool that name a call which is left out, or no longer waits. A call stays if its result may still come
+    after the window."""
+    waiting, with_result = dict[str, _Place](), set[_Place]()
+    without_call, callers = set[_Place](), list[tuple[_Place, _Place | None]]()
+    calls, needed = set[_Place](), _needed_next(messages)
     for at, rendered in enumerate(messages):
         if not _is_models(rendered):
             if not _holds_results(rendered):
-                pairs.give_up()
+                waiting.clear()  # no call that waits can get a result any more
             continue
-        if (at == 0 or not _is_models(messages[at - 1])) and not pairs.goes_on(needed[at] or set()):
-            pairs.give_up()
+        is_new_turn = at == 0 or not _is_models(messages[at - 1])
+        if is_new_turn and waiting.keys().isdisjoint(needed[at] or ()):
+            waiting.clear()
         for index, block in enumerate(_blocks(rendered)):
-            pairs.add(_Place(at, index), block)
-    pairs.finish()
-    return pairs.unfit
+            place = _Place(at, index)
+            if label := call_of(block):
+                waiting[label] = place
+                calls.add(place)
+            elif label := result_of(block):
+                called = waiting.pop(label, None)
+                (without_call if called is None else with_result).add(called or place)
+            elif label := caller_of(block):
+                callers.append((place, waiting.get(label)))
+    fit = with_result.union(waiting.values())
+    unfit: dict[int, set[int]] = {}
+    for place in (*(calls - fit), *without_call, *(place for place, called in callers if called not in fit)):
+        unfit.setdefault(place.message, set()).add(place.block)
+    return unfit
 
 
 def _without(rendered: Rendered, unfit: set[int]) -> Rendered:

@@ -76,12 +76,8 @@ def _pieces(one: Any, at: int, where: str) -> list[Piece]:
 
 
 def _answer(content: Any, where: str) -> Any:
-    fact = parse(_result(content), where)
+    fact = parse({"role": "tool", "tool_call_id": content.call_id or "", "content": content.result or ""}, where)
     return replace(fact, failed=True) if getattr(content, "exception", None) else fact
-
-
-def _result(content: Any) -> Raw:
-    return {"role": "tool", "tool_call_id": content.call_id or "", "content": content.result or ""}
 
 
 def _turn(contents: Sequence[Any], where: str) -> Any:

@@ -115,7 +115,9 @@ def _written(shown: Shown) -> Any:
         return made
     source = shown.piece.source
     if chat["role"] != "assistant":
-        return source.model_copy(update=_label(source, chat) | {"content": made.content})
+        is_result = hasattr(source, "tool_call_id") and "tool_call_id" in chat
+        label = {"tool_call_id": chat["tool_call_id"]} if is_result else {}
+        return source.model_copy(update={**label, "content": made.content})
     kept = [block for block in objects_in(source.content) if block.get("type") in _THOUGHTS] if reasoning else []
     said = [{"type": "text", "text": made.content}] if isinstance(made.content, str) and made.content else made.content
     calls = cast("list[Raw]", chat.get("tool_calls") or [])
@@ -131,10 +133,6 @@ def _written(shown: Shown) -> Any:
         "additional_kwargs": beside,
     }
     return source.model_copy(update=update)
-
-
-def _label(source: Any, chat: Raw) -> Raw:
-    return {"tool_call_id": chat["tool_call_id"]} if hasattr(source, "tool_call_id") and "tool_call_id" in chat else {}
 
 
 def _call(call: Raw, kind: str) -> Raw:

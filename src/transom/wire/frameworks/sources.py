@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from transom.core.message import Assistant, Fact, Instruction, Media, Other, Text, ToolResult, User
+from transom.core.message import Assistant, Fact, Instruction, Text, ToolResult, User
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.view import View
 from transom.wire.fields import compact_json
@@ -29,7 +29,8 @@ def key_of(fact: Fact) -> Key:
     """What a fact says, as a key: equal for two facts that are the same message."""
     if isinstance(fact, ToolResult) and fact.call:
         return ("result", fact.call)
-    said = tuple(_words(part) for part in fact.parts if not isinstance(part, Text) or part.text)
+    parts = (part for part in fact.parts if not isinstance(part, Text) or part.text)
+    said = tuple(part.text if isinstance(part, Text) else compact_json(part.raw) for part in parts)
     if isinstance(fact, Assistant):
         return (
             "assistant",
@@ -37,10 +38,6 @@ def key_of(fact: Fact) -> Key:
             tuple((call.id, call.name) if call.id else (call.name, call.args) for call in fact.calls),
         )
     return (type(fact).__name__, said)
-
-
-def _words(part: Text | Media | Other) -> str:
-    return part.text if isinstance(part, Text) else compact_json(part.raw)
 
 
 def sources_of(view: View, pieces: Sequence[Piece]) -> dict[int, Piece]:

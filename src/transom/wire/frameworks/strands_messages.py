@@ -77,11 +77,8 @@ def _message(one: Any) -> object:
     message = cast("Raw", one)
     content = message.get("content")
     blocks = [*map(_block, objects_in(cast("object", content)))]
-    return {**_role(message), "content": blocks if isinstance(content, list) else content}
-
-
-def _role(message: Raw) -> Raw:
-    return {"role": message["role"]} if "role" in message else {}
+    role = {"role": message["role"]} if "role" in message else {}
+    return {**role, "content": blocks if isinstance(content, list) else content}
 
 
 def _block(block: Raw) -> Raw:

@@ -93,13 +93,11 @@ class ChatAccumulator(Accumulator):
             return True
         if not self.finished or not body:
             return False
-        if body.get("arguments") or not (self._pieces_have_own_ids or self._has_numbered_calls()):
+        indexes = {one["index"] for one in self._calls if one.get("index") is not None}
+        if body.get("arguments") or not (self._pieces_have_own_ids or len(indexes) > 1):
             return True
         beside = [_body(one) for one in self._calls if one.get("index") == call.get("index") is not None]
         return not any(one.get("name") == body.get("name") and one.get("arguments") for one in beside)
-
-    def _has_numbered_calls(self) -> bool:
-        return len({call["index"] for call in self._calls if call.get("index") is not None}) > 1
 
     def _open_function(self) -> Raw | None:
         """The call in the API's old form, if its arguments are not complete; else None."""

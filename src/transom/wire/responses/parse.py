@@ -125,10 +125,13 @@ def read(
     outputs = client_outputs(fields for _, _, fields in known)
     kept = _kept_by_compaction([fields for _, _, fields in known], compacted=compacted)
     out: list[Placed] = []
-    for models, run in groupby(
-        known, lambda item: item[0] in kept or (item[0] not in outputs and _is_of_turn(item[2]))
-    ):
-        if models:
+
+    def is_of_turn(item: _Item) -> bool:
+        at, _, fields = item
+        return at in kept or (at not in outputs and (kind(fields) in BUILT_IN_OUTPUTS or is_models(fields)))
+
+    for of_turn, run in groupby(known, is_of_turn):
+        if of_turn:
             out.append(_turn(list(run), kept))
             continue
         for at, where, fields in run:
@@ -148,11 +151,6 @@ def _kept_by_compaction(items: list[Raw], *, compacted: bool) -> set[int]:
         is_kept = kind(item) == "message" and (compacted or is_text(item.get("id")))
         run = [*run, at] if is_kept else []
     return kept
-
-
-def _is_of_turn(item: Raw) -> bool:
-    """Whether an item belongs to a turn of the model. It must not be an output of the client's."""
-    return kind(item) in BUILT_IN_OUTPUTS or is_models(item)
 
 
 def _fields_of(item: object, where: str) -> Raw:

@@ -92,8 +92,9 @@ class ResponsesAccumulator(Accumulator):
     def open_calls(self) -> list[str]:
         if self.finished and as_list(self._response.get("output")):
             return []
-        begun = [item for at, item in sorted(self._begun.items()) if not self._is_done(at) and _waits(item)]
-        return [text(item, "name") or text(item, "type").removesuffix("_call") for item in begun]
+        begun = [item for at, item in sorted(self._begun.items()) if not self._is_done(at)]
+        calls = (item for item in begun if item.get("type") in CALLS or is_clients(item))
+        return [text(item, "name") or text(item, "type").removesuffix("_call") for item in calls]
 
     def _place(self, event: Raw) -> Place:
         """The place of the newest item with the output index of an event, or a new place. Without an index: of the item
@@ -163,11 +164,6 @@ def holds_items(reply: object) -> bool:
         return False
     kinds = [_kind(each) for each in cast("list[object]", reply)[:1]]
     return bool(kinds) and not any(kind.startswith(("response.", "error")) for kind in kinds)
-
-
-def _waits(item: Raw) -> bool:
-    """Whether an item is a call that the client answers."""
-    return item.get("type") in CALLS or is_clients(item)
 
 
 def _kind(chunk: object) -> str:
