@@ -104,12 +104,14 @@ class IndexFile:
                 return self._connect()
             except (sqlite3.OperationalError, OtherProgramsFileError):  # locked, may not be written, or not ours
                 raise
-            except (sqlite3.DatabaseError, _OtherVersionError):
-                self._delete()
+            except sqlite3.DatabaseError:
+                for end in ("", "-wal", "-shm"):
+                    with suppress(OSError):
+                        Path(self.path + end).unlink(missing_ok=True)
             return self._connect()
         except OtherProgramsFileError as problem:
             raise StoreUnavailable(f"{self.path}: {problem}, where the {self._what} belongs; move it away") from problem
-        except (sqlite3.DatabaseError, _OtherVersionError) as problem:
+        except sqlite3.DatabaseError as problem:
             raise self._unavailable(problem) from problem
 
     def _connect(self) -> sqlite3.Connection:
@@ -119,25 +121,14 @@ class IndexFile:
         try:
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             db.execute("PRAGMA synchronous = NORMAL")
-            _check_version(create_tables(db, self._tables, PATIENCE), self._tables.version)
+            found = create_tables(db, self._tables, PATIENCE)
         except BaseException:
             db.close()
             raise
+        if found != self._tables.version:
+            db.close()
+            raise sqlite3.DatabaseError("it is of another version")
         return db
-
-    def _delete(self) -> None:
-        for end in ("", "-wal", "-shm"):
-            with suppress(OSError):
-                Path(self.path + end).unlink(missing_ok=True)
 
     def _unavailable(self, problem: Exception) -> StoreUnavailable:
         return StoreUnavailable(f"{self.path}: {problem}; the {self._what} can be deleted: it is made again")
-
-
-def _check_version(found: int, wanted: int) -> None:
-    if found != wanted:
-        raise _OtherVersionError
-
-
-class _OtherVersionError(Exception):
-    """Raised for an index of another version: it is made anew."""

@@ -163,7 +163,7 @@ def rankings(db: sqlite3.Connection, query: str, where: FtsFilter) -> list[Itera
         found.append(_ranked(db, several, where))
     for term in terms:
         if not having[term] and len(term) >= 3 and (like := _like(db, term)):
-            found.append(_ranked(db, [_rows(db, _any(like), where)], where))
+            found.append(_ranked(db, [_rows(db, " OR ".join(map(phrase, like)), where)], where))
     return found
 
 
@@ -300,10 +300,6 @@ def _like(db: sqlite3.Connection, term: str) -> list[str]:
     trigrams = dict.fromkeys(term[at : at + 3] for at in range(len(term) - 2))
     expression = " AND ".join(f'"{trigram}"' for trigram in trigrams)
     return [word for (word,) in db.execute(_LIKE, (expression, term, MOST_LIKE))]
-
-
-def _any(terms: Iterable[str]) -> str:
-    return " OR ".join(map(phrase, terms))
 
 
 def _any_scope(words: Iterable[str]) -> str:

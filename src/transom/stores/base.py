@@ -319,10 +319,11 @@ def new_holder() -> str:
 def described(holder: str) -> str:
     """Describe a holder to people: "this process" or "process 123 on HOST". A name that `new_holder` has not made is
     returned as it is; an empty one is "somebody"."""
-    host, process, _ = _parts(holder)
+    host, process, token = _parts(holder)
     if not process:
         return holder or "somebody"
-    return "this process" if _is_own(holder) else f"process {process} on {host}"
+    is_own = token == _token(os.getpid())
+    return "this process" if is_own else f"process {process} on {host}"
 
 
 def is_gone(holder: str) -> bool:
@@ -347,10 +348,6 @@ def _parts(holder: str) -> tuple[str, int, str]:
     name."""
     host, process, token, _ = (*holder.rsplit("/", 3), "", "", "")[:4]
     return host, int(process) if process.isdigit() else 0, token
-
-
-def _is_own(holder: str) -> bool:
-    return _parts(holder)[2] == _token(os.getpid())
 
 
 @cache

@@ -58,7 +58,9 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
         raise InvalidSetting(f"store: {_shown(place)} is neither a URL, nor a path, nor a store")
     location = parse_location(place)
     if location.kind == "postgresql":
-        return _postgres_store(str(place))
+        with _postgres_packages(str(place)):
+            from transom.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+        return PostgresStore(str(place))
     if location.kind == "memory":
         return MemoryStore()
     if location.kind == "jsonl":
@@ -119,12 +121,6 @@ def has_postgres_tables(url: str) -> bool:
     with _postgres_packages(url):
         from transom.stores.postgres_schema import is_there  # noqa: PLC0415 - an extra
     return is_there(url)
-
-
-def _postgres_store(url: str) -> Store:
-    with _postgres_packages(url):
-        from transom.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
-    return PostgresStore(url)
 
 
 @contextmanager

@@ -57,28 +57,20 @@ __all__ = [
     "write_log",
 ]
 
-_LAZY = {
+_CONFORMANCE = {
     "PolicyConformance": "transom.testing.policy_conformance",
     "StrategyConformance": "transom.testing.policy_conformance",
     "DialectConformance": "transom.testing.dialects",
-    "LogBuilder": "transom.testing.random_logs",
-    "Step": "transom.testing.random_logs",
     "StoreConformance": "transom.testing.store_conformance",
-    "logs": "transom.testing.random_logs",
-    "budgets": "transom.testing.random_logs",
-    "states": "transom.testing.random_logs",
-    "work_logs": "transom.testing.random_logs",
-    "write_log": "transom.testing.random_logs",
-    "steps": "transom.testing.random_logs",
 }
-"""The module of each name that needs pytest or Hypothesis."""
+"""The module of each class of tests. All other names that are not imported above are in `random_logs`."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name.endswith("Conformance"):  # so that a failed `assert` in it shows its values
+    if name in _CONFORMANCE:  # so that a failed `assert` in it shows its values
         import pytest  # noqa: PLC0415
 
-        pytest.register_assert_rewrite(_LAZY[name])
-    return getattr(import_module(_LAZY[name]), name)
+        pytest.register_assert_rewrite(_CONFORMANCE[name])
+    return getattr(import_module(_CONFORMANCE.get(name, "transom.testing.random_logs")), name)

@@ -17,9 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from transom.core.budget import Budget
 from transom.core.entry import Body, Entry
 from transom.core.message import Assistant, Head, Raw, Text, ToolResult, User, own_text
-from transom.core.plan import plan
-from transom.core.plan_request import PlanRequest, WindowOptions
-from transom.core.reducer import apply, build_view
+from transom.core.reducer import build_view
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.core.unit import FoldedSlot
@@ -27,6 +25,7 @@ from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.policies import policy_named
 from transom.testing.fakes import Entries, WordCounter
+from transom.testing.laws import plan_call
 from transom.testing.random_logs import logs
 from transom.wire.dialect import Dialect
 from transom.wire.rendering import render
@@ -204,10 +203,7 @@ def _spoil(value: object) -> None:
 def closed_view(log: Sequence[Entry], dialect: Dialect) -> View:
     """The view of a log as a request in this dialect would send it: open calls have synthetic results, and a note in
     the user's role follows the model's last message if the API requires one."""
-    view = build_view(Entries(list(log)), dialect.format_counter(WordCounter()))
-    options = WindowOptions(head=view.head, required_user_turn=dialect.required_user_turn)
-    done = plan(PlanRequest(view, options, Budget(context=10**9), policy_named("passthrough")))
-    return apply(done.before, done.entries[-1:])
+    return plan_call(log, Budget(context=10**9), policy_named("passthrough"), dialect=dialect).after
 
 
 def shown_texts(view: View) -> list[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from transom.core.message import Raw
 from transom.core.tool import Tool, no_parameters
@@ -18,7 +19,7 @@ TEXT_INPUT: Raw = {"type": "object", "properties": {"input": {"type": "string"}}
 """The arguments of a tool that takes a free text."""
 
 
-class ToolFormat(NamedTuple):
+class ToolFormat(Struct, frozen=True):
     """How an API writes tools. `is_own`: whether a schema is in this format. `write`: the schemas of several tools."""
 
     is_own: Callable[[Raw], bool]

@@ -35,14 +35,14 @@ def check_order(log: Sequence[Entry], edits: Sequence[Edit], counter: TokenCount
     assert appearance_of(twice) == appearance_of(once), "an edit made twice is not the same as once"
 
 
-def check_thrift(log: Sequence[Entry], counter: TokenCounter = COUNTER) -> None:
+def check_thrift(log: Sequence[Entry]) -> None:
     """Law 7, for each fold and trim in a log: a fold saves bytes, a trim never adds any, and one that does not apply
     changes no size.
 
     Bound reasoning that shows again after an edit does not count: the edit brought back the prefix on which the
     reasoning was made (law 13).
     """
-    view = View.empty(Entries(log), counter)
+    view = View.empty(Entries(log), COUNTER)
     for one in log:
         if not isinstance(one.body, (Fold, Trim)):
             view = apply(view, [one])

@@ -16,7 +16,6 @@ from transom.core.plan import Plan, plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.policy import Policy
 from transom.core.reducer import apply, build_view
-from transom.core.tokens import TokenCounter
 from transom.core.undo import undo_last
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
@@ -27,6 +26,7 @@ from transom.testing.laws.log import check_bound, check_order, check_text, check
 from transom.testing.laws.reachable import check_reachable, numbers_of, references_in
 from transom.testing.laws.shared import COUNTER, blanked, messages_of, strings_in, unbound, visible
 from transom.testing.view_appearance import appearance_of
+from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.rendering import render, render_messages
 
@@ -34,14 +34,14 @@ from transom.wire.rendering import render, render_messages
 class PlannedCall(NamedTuple):
     """A log, the plan for its next request, and what that was planned with.
 
-    `before`: the view of the log without the plan. `dialect`: the name of the API's dialect.
+    `before`: the view of the log without the plan. `dialect`: the API's dialect, or its name.
     """
 
     log: Sequence[Entry]
     options: WindowOptions
     budget: Budget
     policy: Policy
-    dialect: str
+    dialect: str | Dialect
     before: View
     plan: Plan
 
@@ -67,13 +67,12 @@ def plan_call(
     policy: Policy,
     *,
     state: Mapping[str, str] | None = None,
-    dialect: str = "openai",
-    counter: TokenCounter = COUNTER,
+    dialect: str | Dialect = "openai",
 ) -> PlannedCall:
     """Plan the next request of a log. Raises BudgetImpossible if no window fits, and AssertionError if the bill of that
     error is wrong."""
     spoken = dialect_named(dialect)
-    view = build_view(Entries(log), spoken.format_counter(counter))
+    view = build_view(Entries(log), spoken.format_counter(COUNTER))
     options = WindowOptions(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
     try:
         done = plan(PlanRequest(view, options, budget, policy))
@@ -99,14 +98,14 @@ def check_plan(call: PlannedCall) -> None:
     check_bound(call.whole_log, call.before.counter)
 
 
-def check_valid(window: Window, dialect: str = "openai") -> None:
+def check_valid(window: Window, dialect: str | Dialect = "openai") -> None:
     """Law 1: the window breaks no rule of the provider. A window without messages is not checked."""
     if messages_of(window.view, dialect):  # a request without messages is the caller's to notice
         broken = dialect_named(dialect).violations(render(window.view, dialect))
         assert broken == [], f"the window breaks rules of {dialect}: {broken}"
 
 
-def check_fits(window: Window, budget: Budget, dialect: str = "openai") -> None:
+def check_fits(window: Window, budget: Budget, dialect: str | Dialect = "openai") -> None:
     """Law 2: the window is within every limit.
 
     `max_messages` limits the messages that are sent. Where a call is an item of its own, it counts as a part of the

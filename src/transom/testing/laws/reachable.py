@@ -14,10 +14,11 @@ from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.readback import Reference, parse_reference, read
 from transom.testing.laws.shared import strings_in
+from transom.wire.dialect import Dialect
 from transom.wire.rendering import render
 
 
-def check_reachable(view: View, dialect: str = "openai") -> None:
+def check_reachable(view: View, dialect: str | Dialect = "openai") -> None:
     """Law 9: everything that a plan folded or trimmed can be read back by a reference in the window.
 
     Every reference in the text of a plan's fold, and in the note of a plan's trim, is parsed and read back, and the

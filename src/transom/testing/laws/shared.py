@@ -16,13 +16,14 @@ from transom.core.view import View
 from transom.testing.builders import entry
 from transom.testing.fakes import Entries, WordCounter
 from transom.testing.view_appearance import Appearance, appearance_of
+from transom.wire.dialect import Dialect
 from transom.wire.rendering import render
 
 COUNTER = WordCounter()
 """Counts the random logs."""
 
 
-def messages_of(view: View, dialect: str = "openai") -> list[dict[str, Any]]:
+def messages_of(view: View, dialect: str | Dialect = "openai") -> list[dict[str, Any]]:
     """The messages of a view in this dialect, whatever the API calls them (items, contents)."""
     body = render(view, dialect)
     return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]

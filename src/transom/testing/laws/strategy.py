@@ -10,7 +10,7 @@ from transom.core.entry import Entry
 from transom.core.plan_request import entry_ref
 from transom.core.policy import Strategy, Target
 from transom.core.reducer import apply, build_view
-from transom.core.tokens import ZERO, Size, TokenCounter
+from transom.core.tokens import ZERO
 from transom.core.view import View
 from transom.testing.builders import entry
 from transom.testing.fakes import Entries
@@ -19,19 +19,17 @@ from transom.testing.view_appearance import appearance_of
 from transom.texts import READ_BACK
 
 
-def target_for(
-    view: View, *, context: int = 100, goal: Size = ZERO, over_limit: bool = False, arrival: bool = False
-) -> Target:
-    """The target that a plan would give to a strategy: bring the view within `goal`, by default as small as possible,
-    and keep the first task and the newest user message.
+def target_for(view: View, *, over_limit: bool = False, arrival: bool = False) -> Target:
+    """The target that a plan would give to a strategy: make the view as small as possible, and keep the first task and
+    the newest user message.
 
-    `context`: the tokens of the budget. `over_limit`: the window does not fit, so that anything may go. `arrival`:
-    nothing is required, and the newest unit is like any other.
+    `over_limit`: the window does not fit, so that anything may go. `arrival`: nothing is required, and the newest unit
+    is like any other.
     """
-    budget = Budget(context=context)
+    budget = Budget(context=100)
     required = view.required
     return Target(
-        goal=goal,
+        goal=ZERO,
         deep_goal=ZERO,
         limit=budget.limits(),
         fixed_size=ZERO,
@@ -46,12 +44,7 @@ def target_for(
 
 
 def check_proposals(
-    log: Sequence[Entry],
-    strategy: Strategy,
-    *,
-    over_limit: bool = False,
-    arrival: bool = False,
-    counter: TokenCounter = COUNTER,
+    log: Sequence[Entry], strategy: Strategy, *, over_limit: bool = False, arrival: bool = False
 ) -> None:
     """Check the edits that a strategy proposes for a log.
 
@@ -65,7 +58,7 @@ def check_proposals(
 
     A log with a request in flight is not checked.
     """
-    view = build_view(Entries(log), counter)
+    view = build_view(Entries(log), COUNTER)
     if view.in_flight is not None:
         return  # a plan closes it first
     before = appearance_of(view)
