@@ -9,17 +9,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
 from transom.exporters.log_messages import NO_PLACE, LeftOut, TimedMessage
-from transom.wire.fields import (
-    as_dict,
-    as_parts,
-    compact_json,
-    data_of,
-    iso_time,
-    json_or_text,
-    objects_in,
-    plain_text,
-    text,
-)
+from transom.wire.chat_json import name_and_arguments
+from transom.wire.fields import as_dict, as_parts, compact_json, data_of, iso_time, objects_in, plain_text, text
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -160,11 +151,9 @@ class PiWriter(_SessionWriter):
             yield {"type": "text", "text": said}
         legacy = as_dict(message.get("function_call"))
         for call in [*objects_in(message.get("tool_calls")), *([{"function": legacy}] if legacy else [])]:
-            function = as_dict(call.get("function")) or as_dict(call.get("custom"))
-            name = text(function, "name")
+            name, args = name_and_arguments(call)
             label = text(call, "id") or name
             self._names[label] = name
-            args = json_or_text(text(function, "arguments") or text(function, "input"))
             yield {"type": "toolCall", "id": label, "name": name, "arguments": args}
 
 

@@ -6,7 +6,7 @@ or a whole session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import cast
 
@@ -147,7 +147,8 @@ def conversations(value: object, where: str, name: str, options: ReadOptions) ->
     """
     container = container_of(value)
     kind, lines = ("", []) if container is not None else whole_session(value)
-    if container is not None and options.format in _formats_of(container):
+    # one without a name of its own may be of any format
+    if container is not None and (not container.name or options.format in {None, container.name}):
         yield from _contained(container, cast("Raw", value), where, name, options)
     elif kind and options.format in {None, kind}:
         yield from session(kind, lines, where, name, options)
@@ -159,11 +160,6 @@ def conversations(value: object, where: str, name: str, options: ReadOptions) ->
         yield conversation(cast("Raw", value), where, name, options)
     else:
         raise InvalidMessage(where, f"a conversation must be an object, not {kind_of(value)}")
-
-
-def _formats_of(container: Container) -> Collection[str | None]:
-    """Return the values of `ReadOptions.format` with which a container is opened: any, if it has no name of its own."""
-    return {None, container.name} if container.name else {None, *FORMATS}
 
 
 def _contained(container: Container, value: Raw, where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:

@@ -276,18 +276,13 @@ class SqliteIndex:
     @property
     def _file(self) -> IndexFile:
         with self._lock:
-            if self._opened is None:
-                self._opened = _opened(self._path)
+            if self._opened is None and self._path is not None:
+                try:
+                    self._opened = IndexFile(str(self._path))
+                except StoreUnavailable as problem:
+                    _logger.warning("search: indexing in memory: %s", problem)
+            self._opened = self._opened or IndexFile(MEMORY)
             return self._opened
-
-
-def _opened(path: Path | None) -> IndexFile:
-    if path is not None:
-        try:
-            return IndexFile(str(path))
-        except StoreUnavailable as problem:
-            _logger.warning("search: indexing in memory: %s", problem)
-    return IndexFile(MEMORY)
 
 
 def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:

@@ -45,22 +45,20 @@ class ChatBuilder:
         self._open: list[tuple[str, str]] = []  # the id and the tool of each call without a result
         self._made = 0
 
-    def messages(self, role: str, pieces: Iterable[Piece], name: str = "") -> Iterator[Raw]:
-        """Yield the OpenAI Chat messages for the pieces of one message of the library, in their order.
-
-        `role`: of that message, in OpenAI Chat; `name`: who wrote a message of the user, empty if not known.
-        """
+    def messages(self, role: str, pieces: Iterable[Piece]) -> Iterator[Raw]:
+        """Yield the OpenAI Chat messages for the pieces of one message of the library, in their order. `role`: of that
+        message, in OpenAI Chat."""
         held: list[Piece] = []
         for piece in pieces:
             if not isinstance(piece, CallResult):
                 held.append(piece)
                 continue
-            yield from self._held(role, held, name)
+            yield from self._held(role, held)
             held = []
             yield self._result(piece)
-        yield from self._held(role, held, name)
+        yield from self._held(role, held)
 
-    def _held(self, role: str, pieces: list[Piece], name: str) -> Iterator[Raw]:
+    def _held(self, role: str, pieces: list[Piece]) -> Iterator[Raw]:
         if not pieces:
             return
         parts = [
@@ -73,8 +71,6 @@ class ChatBuilder:
         texts = [part["text"] for part in parts if part["type"] == "text"]
         plain = len(texts) == len(parts) and (len(parts) < 2 or role == "tool")
         out: Raw = {"role": "user" if role == "tool" else role, "content": "\n".join(texts) if plain else parts}
-        if name and role == "user":
-            out["name"] = name
         thoughts = [piece.text for piece in pieces if isinstance(piece, Reasoning) and piece.text]
         if thoughts:
             out["reasoning_content"] = "\n\n".join(thoughts)

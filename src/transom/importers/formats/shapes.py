@@ -49,7 +49,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     - `before`, `beside`: paths to fields beside the content, each with its rule. Their pieces come before the content,
       or behind it.
     - In a message of a tool, the paths `answers`: to the id of the call; `tool`: to the name of the tool; `failed`: to
-      a field that is set only if the call failed. `name`: to who wrote a message of the user.
+      a field that is set only if the call failed.
     """
 
     roles: Mapping[str, str]
@@ -62,17 +62,14 @@ class Shape(Struct, frozen=True, kw_only=True):
     answers: Paths = ""
     tool: Paths = ""
     failed: Paths = ""
-    name: Paths = ""
 
     def to_chat(self, values: Iterable[object]) -> Iterator[Raw]:
         """Translate messages of this shape to OpenAI Chat messages."""
         builder = ChatBuilder()
         for fields in map(as_dict, values):
             role = self.roles.get(str(found(fields, self.role)))
-            if role is None:
-                continue
-            name = found(fields, self.name) if self.name else None
-            yield from builder.messages(role, self.pieces(fields, role), name if isinstance(name, str) else "")
+            if role is not None:
+                yield from builder.messages(role, self.pieces(fields, role))
 
     def pieces(self, fields: Raw, role: str) -> Iterator[Piece]:
         """Yield the pieces of one message. `role`: its role in OpenAI Chat."""

@@ -22,9 +22,8 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.fields import as_dict, json_or_text, text
+from transom.wire.fields import as_dict, text
 from transom.wire.openai import OpenAIChatDialect
-from transom.wire.openai.parse import body_keys
 
 CHAT = OpenAIChatDialect(media_in_results=True)
 """The dialect in which most frameworks are read and counted. The framework, not the window, decides where the images of
@@ -193,14 +192,3 @@ def signature_of(thought: Raw) -> str:
     signs = [text(each, key) for each in (thought, extras) for key in keys]
     label = text(thought, "id")
     return next(filter(None, signs), label if label.startswith("rs_") else "")
-
-
-def arguments_of(call: Raw) -> object:
-    """The arguments of a chat message's call: an object, or the text if it is none."""
-    kind, field = body_keys(call)
-    return json_or_text(call[kind][field])
-
-
-def name_of(call: Raw) -> str:
-    """The name of the tool in a chat message's call."""
-    return call[body_keys(call)[0]]["name"]

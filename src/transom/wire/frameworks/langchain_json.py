@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from transom.core.message import Raw
 from transom.texts import FAILED
-from transom.wire.chat_json import chat_call, chat_media
-from transom.wire.fields import as_dict, data_url, json_or_text, objects_in, plain_text, text
+from transom.wire.chat_json import chat_call, chat_media, name_and_arguments
+from transom.wire.fields import as_dict, data_url, objects_in, plain_text, text
 from transom.wire.translate import failed_content
 
 _ROLES = {
@@ -82,7 +82,7 @@ def from_chat(message: Raw) -> Raw:
     if isinstance(message.get("name"), str):
         data["name"] = message["name"]
     if kind == "ai":
-        listed = [_langchain_call(call) for call in objects_in(message.get("tool_calls"))]
+        listed = [langchain_call(call) for call in objects_in(message.get("tool_calls"))]
         data["tool_calls"] = [call for call in listed if call["type"] == "tool_call"]
         data["invalid_tool_calls"] = [call for call in listed if call["type"] == "invalid_tool_call"]
         beside = {key: message[key] for key in ("reasoning_content", "function_call", "refusal") if message.get(key)}
@@ -96,12 +96,10 @@ def from_chat(message: Raw) -> Raw:
     return {"type": kind, "data": {**data, "type": kind}}
 
 
-def _langchain_call(call: Raw) -> Raw:
+def langchain_call(call: Raw) -> Raw:
     """Translate a call. One whose arguments are no JSON object becomes an invalid tool call."""
-    function = as_dict(call.get("function")) or as_dict(call.get("custom"))
-    given = text(function, "arguments") or text(function, "input")
-    args = json_or_text(given)
-    out: Raw = {"name": text(function, "name"), "args": args, "id": call.get("id")}
+    name, args = name_and_arguments(call)
+    out: Raw = {"name": name, "args": args, "id": call.get("id")}
     if isinstance(args, dict):
         return {**out, "type": "tool_call"}
     return {**out, "error": None, "type": "invalid_tool_call"}

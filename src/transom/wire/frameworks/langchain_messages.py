@@ -16,12 +16,11 @@ from transom.wire.frameworks.base import (
     Piece,
     Shown,
     Sources,
-    arguments_of,
     bound_if_signed,
-    name_of,
     shown_messages,
     signature_of,
 )
+from transom.wire.frameworks.langchain_json import langchain_call
 from transom.wire.frameworks.langchain_json import message as chat_message
 from transom.wire.openai import parse
 from transom.wire.replies import UsageFields, as_assistant, with_usage
@@ -120,24 +119,17 @@ def _written(shown: Shown) -> Any:
         return source.model_copy(update={**label, "content": made.content})
     kept = [block for block in objects_in(source.content) if block.get("type") in _THOUGHTS] if reasoning else []
     said = [{"type": "text", "text": made.content}] if isinstance(made.content, str) and made.content else made.content
-    calls = cast("list[Raw]", chat.get("tool_calls") or [])
-    valid = [call for call in calls if isinstance(arguments_of(call), dict)]
-    others = [call for call in calls if call not in valid]
+    calls = [langchain_call(call) for call in objects_in(chat.get("tool_calls"))]
     beside = {key: value for key, value in source.additional_kwargs.items() if key not in _OF_CALLS}
     if reasoning and "reasoning_content" in source.additional_kwargs:
         beside["reasoning_content"] = reasoning
     update: Raw = {
         "content": [*kept, *said] if kept else made.content,
-        "tool_calls": [_call(call, "tool_call") for call in valid],
-        "invalid_tool_calls": [_call(call, "invalid_tool_call") for call in others],
+        "tool_calls": [call for call in calls if call["type"] == "tool_call"],
+        "invalid_tool_calls": [call for call in calls if call["type"] == "invalid_tool_call"],
         "additional_kwargs": beside,
     }
     return source.model_copy(update=update)
-
-
-def _call(call: Raw, kind: str) -> Raw:
-    error = {"error": None} if kind == "invalid_tool_call" else {}
-    return {"name": name_of(call), "args": arguments_of(call), "id": call["id"], "type": kind, **error}
 
 
 LANGCHAIN = LangchainFormat()

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from transom.core.message import MediaKind, Raw
 from transom.texts import tool_failed
-from transom.wire.chat_json import chat_call, chat_media
+from transom.wire.chat_json import chat_call, chat_media, name_and_arguments
 from transom.wire.fields import (
     as_dict,
     as_items,
@@ -19,7 +19,6 @@ from transom.wire.fields import (
     data_of,
     data_url,
     iso_time,
-    json_or_text,
     objects_in,
     plain_text,
     text,
@@ -184,10 +183,8 @@ def _response_parts(message: Raw, names: dict[str, str]) -> list[Raw]:
         parts.append({"content": said, "part_kind": "text"})
     legacy = as_dict(message.get("function_call"))
     for call in objects_in(message.get("tool_calls")) or ([{"function": legacy}] if legacy else []):
-        function = as_dict(call.get("function")) or as_dict(call.get("custom"))
-        name = text(function, "name")
+        name, args = name_and_arguments(call)
         label = text(call, "id") or name
         names[label] = name
-        args = json_or_text(text(function, "arguments") or text(function, "input"))
         parts.append({"tool_name": name, "args": args, "tool_call_id": label, "part_kind": "tool-call"})
     return parts

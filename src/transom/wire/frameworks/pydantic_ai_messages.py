@@ -9,6 +9,7 @@ from typing import Any, cast
 from transom.core.message import Assistant, Instruction, Raw, Text
 from transom.core.view import View
 from transom.errors import InvalidMessage
+from transom.wire.chat_json import name_and_arguments
 from transom.wire.fields import as_items, objects_in, plain_text
 from transom.wire.frameworks.base import (
     FrameworkFormat,
@@ -17,7 +18,6 @@ from transom.wire.frameworks.base import (
     Sources,
     bound_if_signed,
     grouped,
-    name_of,
     shown_messages,
     signature_of,
     unchanged_message,
@@ -92,7 +92,7 @@ def _written(shown: Iterator[Shown]) -> Iterator[Any]:
     for group in grouped(without_instructions, _are_one_request):
         said = group[0].chat
         if said["role"] == "assistant":
-            names |= {call["id"]: name_of(call) for call in objects_in(said.get("tool_calls"))}
+            names |= {call["id"]: name_and_arguments(call)[0] for call in objects_in(said.get("tool_calls"))}
             yield _response(group[0])
         else:
             yield _request(group, names)
