@@ -21,7 +21,7 @@ from transom.stores.base import (
     listed_names,
     log_forgotten,
 )
-from transom.stores.indexed_store import IndexedStore
+from transom.stores.local_store import LocalStore
 
 
 class _Content:
@@ -104,7 +104,7 @@ class MemoryLog:
         return self._content
 
 
-class MemoryStore(IndexedStore):
+class MemoryStore(LocalStore):
     """A store that keeps conversations in memory, as long as the object lives. `clock`: by which leases end."""
 
     def __init__(self, clock: Clock = system_clock) -> None:

@@ -51,7 +51,6 @@ from transom.stores.files import (
     sync_folder,
     write_durably,
 )
-from transom.stores.indexed_store import IndexedStore
 from transom.stores.jsonl_format import (
     DamagedLine,
     Header,
@@ -62,6 +61,7 @@ from transom.stores.jsonl_format import (
     parse_line,
     scan,
 )
+from transom.stores.local_store import LocalStore
 
 _logger = logging.getLogger(__name__)
 
@@ -327,7 +327,7 @@ def _line_damaged(path: Path, problem: DamagedLine) -> StoreDamaged:
     return store_damaged(str(path), f"{problem}; {whole} whole", f"restore it from a backup, or {cut}")
 
 
-class JsonlStore(IndexedStore):
+class JsonlStore(LocalStore):
     """A folder of conversations, one file each. The folder is created if it does not exist.
 
     Raises InvalidSetting if the folder is missing and cannot be created, or if the path is that of a file.

@@ -26,14 +26,13 @@ from transom.stores.base import (
 from transom.stores.blobs import RowLog, body_key, encode_entry, split_entry
 from transom.stores.postgres_database import (
     BLOCK,
+    SHARED_DATABASES,
     Db,
     PostgresDatabase,
     Row,
     channel,
     name_of,
     raw_name,
-    release_database,
-    shared_database,
 )
 from transom.stores.postgres_search import PostgresIndex, forget_words
 from transom.stores.postgres_url import parse_postgres_url
@@ -296,7 +295,8 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         parsed = parse_postgres_url(url)
         self.place, self.view_cache = parsed.shown, ViewCache()
-        self._database: PostgresDatabase | None = shared_database(parsed, self)
+        key = parsed.conninfo, parsed.schema
+        self._database: PostgresDatabase | None = SHARED_DATABASES.use(key, self, lambda: PostgresDatabase(parsed))
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.place!r})"
@@ -356,7 +356,7 @@ class PostgresStore:
         self.view_cache.clear()
         database, self._database = self._database, None
         if database is not None:
-            release_database(database, self)
+            SHARED_DATABASES.release(database, self)
 
     @property
     def database(self) -> PostgresDatabase:

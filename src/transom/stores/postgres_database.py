@@ -313,20 +313,8 @@ def _is_lost(problem: psycopg.Error) -> bool:
     return isinstance(problem, psycopg.OperationalError) and (not state or state.startswith(_STARTING))
 
 
-_shared: Shared[PostgresDatabase] = Shared()
-
-
-def shared_database(url: PostgresUrl, user: object) -> PostgresDatabase:
-    """Return the pool that this process has for a URL, opened if there is none, and count `user` among its users.
-
-    Release it with `release_database`.
-    """
-    return _shared.use((url.conninfo, url.schema), user, lambda: PostgresDatabase(url))
-
-
-def release_database(database: PostgresDatabase, user: object) -> None:
-    """Remove `user` from the users of this pool, and close its connections if nobody else uses them."""
-    _shared.release(database, user)
+SHARED_DATABASES: Shared[PostgresDatabase] = Shared()
+"""The pools of this process, by the connection and the schema."""
 
 
 def raw_name(name: str) -> bytes:

@@ -34,8 +34,8 @@ from transom.stores.base import (
 )
 from transom.stores.blobs import RowLog, body_key, split_entry
 from transom.stores.files import absolute_path
-from transom.stores.indexed_store import IndexedStore
-from transom.stores.sqlite_file import SqliteFile, release_file, shared_file
+from transom.stores.local_store import LocalStore
+from transom.stores.sqlite_file import SHARED_FILES, SqliteFile, shared_file
 from transom.stores.view_cache import ViewCache
 
 _BATCH = 64
@@ -208,7 +208,7 @@ class SqliteLog(RowLog):
         return entry_damaged(self._store.path, self.name, seq, why)
 
 
-class SqliteStore(IndexedStore):
+class SqliteStore(LocalStore):
     """All conversations of one SQLite file, which is created if it does not exist.
 
     Stores of one process on one file, with the same `synchronous`, share a connection.
@@ -274,7 +274,7 @@ class SqliteStore(IndexedStore):
         super().close()
         file, self._file = self._file, None
         if file is not None:
-            release_file(file, self)
+            SHARED_FILES.release(file, self)
 
     @property
     def file(self) -> SqliteFile:

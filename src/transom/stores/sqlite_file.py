@@ -209,21 +209,18 @@ def _expected_columns() -> frozenset[tuple[str, str]]:
         db.close()
 
 
-_shared: Shared[SqliteFile] = Shared()
+SHARED_FILES: Shared[SqliteFile] = Shared()
+"""The connections of this process to files."""
 
 
 def shared_file(path: str, synchronous: str, user: object) -> SqliteFile:
     """Return the connection that this process has to a file, opened if there is none, and count `user` among its users.
 
-    Release it with `release_file`. Raises InvalidSetting if the file cannot be opened, StoreDamaged if it is not ours.
+    Release it with `SHARED_FILES.release`. Raises InvalidSetting if the file cannot be opened, StoreDamaged if it is
+    not ours.
     """
     key = _uri(path), synchronous
-    return _shared.use(key, user, lambda: SqliteFile(path, *key))
-
-
-def release_file(file: SqliteFile, user: object) -> None:
-    """Remove `user` from the users of this connection, and close it if nobody else uses it."""
-    _shared.release(file, user)
+    return SHARED_FILES.use(key, user, lambda: SqliteFile(path, *key))
 
 
 def _why_not_opened(path: str, problem: sqlite3.Error) -> str:

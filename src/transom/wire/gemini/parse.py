@@ -299,7 +299,9 @@ def parse_response(reply: object) -> Assistant:
     if not found and "parts" in response:
         return turn(_with_storable_args(response), _REPLY)
     if not found:
-        raise InvalidMessage("reply", _why_none(response))
+        why = either(as_dict(either(response, "promptFeedback")), "blockReason")
+        needed = "a response with candidates or a content with parts is needed"
+        raise InvalidMessage("reply", f"the request was blocked: {why!s:.100}" if why else needed)
     candidate = require_reply(found[0], _NEEDED)
     if (content := candidate.get("content")) is None:
         reason = either(candidate, "finishReason") or "it gives no reason"
@@ -365,10 +367,3 @@ def _begins_with_result(parts: list[Any]) -> bool:
 def _id_under(part: Raw, keys: tuple[str, ...]) -> str:
     """The id in the data that a part has under one of these keys; empty if there is none."""
     return text(as_dict(part.get(key_of_part(part, keys) or "")), "id")
-
-
-def _why_none(response: Raw) -> str:
-    """Why there are no candidates, as far as the response says."""
-    if why := either(as_dict(either(response, "promptFeedback")), "blockReason"):
-        return f"the request was blocked: {why!s:.100}"
-    return "a response with candidates or a content with parts is needed"

@@ -185,7 +185,8 @@ def _repair_content(out: Raw) -> None:
     elif isinstance(content, list):
         parts = [_repaired_part(part, role) for part in cast("list[Raw]", content)]
         # a function's content is a string: the legacy form knows no parts
-        out["content"] = "\n".join(_words(part) for part in parts) if role == "function" else parts
+        words = (part["text"] if part.get("type") == "text" else _left_out(part) for part in parts)
+        out["content"] = "\n".join(words) if role == "function" else parts
 
 
 def _needs_no_content(out: Raw) -> bool:
@@ -203,11 +204,6 @@ def _repaired_part(part: Raw, role: str) -> Raw:
     if kind is None and isinstance(part.get("text"), str):
         return {**part, "type": "text"}
     return {"type": "text", "text": _left_out(part)}
-
-
-def _words(part: Raw) -> str:
-    """The text of a part, or a placeholder."""
-    return part["text"] if part.get("type") == "text" else _left_out(part)
 
 
 def _left_out(part: Raw) -> str:

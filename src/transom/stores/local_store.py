@@ -1,4 +1,4 @@
-"""`IndexedStore`, the base class of stores that keep their indexes in SQLite files of their own, or in memory."""
+"""`LocalStore`, the base class of the stores on this machine. Their indexes are SQLite files, or in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
 
 
-class IndexedStore:
+class LocalStore:
     """A store with an index of words and one of message prefixes. Each is made when it is first used."""
 
     _search_file: Path | None = None
