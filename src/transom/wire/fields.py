@@ -278,12 +278,7 @@ def json_copy(message: dict[Any, Any], where: str) -> Raw:
     Raises InvalidMessage if the message holds a value that JSON has not, keys that are not strings, more than `DEPTH`
     levels or a number of more than `NUMBER_BITS` bits.
     """
-    fields: Raw = {}
-    for key, value in message.items():
-        if not isinstance(key, str):
-            raise InvalidMessage(where, f"the keys of a message must be strings, not {kind_of(key)}")
-        fields[key] = value if type(value) is str else _copy(value, DEPTH, where, key)
-    return fields
+    return _copy_object(message, DEPTH, where, "")
 
 
 def _copy(value: object, left: int, where: str, field: str) -> Any:
@@ -309,12 +304,16 @@ def _copy(value: object, left: int, where: str, field: str) -> Any:
 
 
 def _copy_object(value: dict[object, object], left: int, where: str, field: str) -> Raw:
-    """A copy of one object, of at most `left` levels. Raises as `json_copy` does."""
+    """A copy of one object, whose values have at most `left` levels. `field`: the field of the message that it is in;
+    empty for the message itself. Raises as `json_copy` does."""
     copied: Raw = {}
     for key, item in value.items():
         if not isinstance(key, str):
-            raise InvalidMessage(where, f"{field} holds an object with a key that is not a string")
-        copied[key] = item if type(item) is str else _copy(item, left, where, field)
+            of_message = f"the keys of a message must be strings, not {kind_of(key)}"
+            raise InvalidMessage(
+                where, f"{field} holds an object with a key that is not a string" if field else of_message
+            )
+        copied[key] = item if type(item) is str else _copy(item, left, where, field or key)
     return copied
 
 
