@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from transom.errors import InvalidSetting
 from transom.search.base import Embedder
 from transom.search.index_file import IndexFile
 from transom.search.query import AMONG_LOGS, MATCHING, SEQ_BITS, FtsFilter
 from transom.search.words import text_of_indexed
+
+Place = TypeVar("Place")
+"""What a vector is of: a row, or an entry of a conversation."""
 
 PART_CHARACTERS = 1_000
 """Characters that are embedded as one text: as much as small models read."""
@@ -66,8 +69,6 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFi
 
     Yields nothing for a blank query, or if no vectors are stored.
     """
-    import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
-
     statement, values = _STORED, (embedder.name, where.low, where.high)
     if where.logs:
         statement, values = statement + AMONG_LOGS.replace("rowid", "entry"), (*values, where.logs)
@@ -75,16 +76,8 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFi
     if not stored or not query.strip():
         return
     (wanted,) = embedded(embedder, [query[:PART_CHARACTERS]])
-    stored = [row for row in stored if len(row[1]) == wanted.nbytes]  # the model had other dimensions before
-    matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(-1, len(wanted))
-    scores = matrix @ wanted
     allowed = _allowed(db, where)
-    seen = set[int]()
-    for at in np.argsort(-scores, kind="stable").tolist():
-        row = stored[at][0]
-        if row not in seen and (allowed is None or row in allowed):
-            seen.add(row)
-            yield row
+    yield from (row for row in by_nearness(stored, wanted) if allowed is None or row in allowed)
 
 
 def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
@@ -94,6 +87,17 @@ def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
         return None
     parameters = (where.matching.removeprefix(" AND "), where.low, where.high)
     return {row for (row,) in db.execute(MATCHING, parameters)}
+
+
+def by_nearness(stored: Sequence[tuple[Place, bytes]], wanted: Any) -> list[Place]:
+    """Return the places of vectors, the nearest to `wanted` first, each place once. Vectors of other dimensions, which
+    the model had before, are left out."""
+    import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
+
+    stored = [each for each in stored if len(each[1]) == wanted.nbytes]
+    matrix = np.frombuffer(b"".join(vector for _, vector in stored), dtype=np.float32).reshape(-1, len(wanted))
+    order: list[int] = np.argsort(-(matrix @ wanted), kind="stable").tolist()
+    return list(dict.fromkeys(stored[at][0] for at in order))
 
 
 def parts_of(text: str) -> Iterator[tuple[int, str]]:

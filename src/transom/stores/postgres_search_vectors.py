@@ -21,7 +21,7 @@ from psycopg.sql import SQL, Identifier, Literal
 
 from transom.errors import InvalidSetting
 from transom.search.base import Embedder
-from transom.search.vectors import BATCH_ENTRIES, MAX_PARTS, PART_CHARACTERS, embedded, parts_of
+from transom.search.vectors import BATCH_ENTRIES, MAX_PARTS, PART_CHARACTERS, by_nearness, embedded, parts_of
 from transom.stores.postgres_database import Db, PostgresDatabase
 from transom.stores.postgres_schema import USE_PGVECTOR
 from transom.stores.postgres_search_query import Place, Ranking, SqlFilter
@@ -244,15 +244,8 @@ def _nearest_bytes(
     database: PostgresDatabase, db: Db, model: str, wanted: Any, where: SqlFilter, limit: int
 ) -> list[Place]:
     """Read the vectors and compare them in this process."""
-    import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
-
     rows = database.rows(db, _BYTES.replace("__CONDITIONS__", where.conditions), model, *where.values)
-    stored = [row for row in rows if len(row[2]) == wanted.nbytes]
-    if not stored:
-        return []
-    matrix = np.frombuffer(b"".join(vector for _, _, vector in stored), dtype=np.float32).reshape(len(stored), -1)
-    order = np.argsort(-(matrix @ wanted), kind="stable").tolist()
-    return list(dict.fromkeys((stored[at][0], stored[at][1]) for at in order))[:limit]
+    return by_nearness([((log, seq), vector) for log, seq, vector in rows], wanted)[:limit]
 
 
 def _is_indexed(db: Db, statements: _Statements) -> bool:
