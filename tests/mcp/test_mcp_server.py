@@ -197,8 +197,7 @@ async def hostile(client: Client) -> list[str]:
             found.append(unasked(str(error), arguments))
             continue
         text = unasked("".join(getattr(each, "text", "") for each in result.content), arguments)
-        refused = result.is_error or text.startswith("[error")
-        found.append(text if refused else f"NOT REFUSED: {name} {text[:100]}")
+        found.append(text if result.is_error else f"NOT REFUSED: {name} {text[:100]}")
     for conversation in OTHERS:
         try:
             await client.read_resource(f"transom://{conversation}/window")
@@ -224,6 +223,72 @@ def test_hostile_arguments_are_refused_and_nothing_of_another_user_is_said(http:
     assert len(said) == len(HOSTILE) + len(OTHERS) + len(ANSWERED) + len(URIS)
     wrong = ("NOT REFUSED", "TOO LONG", "password", "TANGERINE", "Traceback")
     assert [each for each in said if any(word in each for word in wrong)] == []
+
+
+def only_text(result: Any) -> str:
+    (block,) = result.content
+    return block.text
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("read", {"conversation": "trip", "ref": 3}, "read: ref must be a valid string, not 3"),
+    ("read", {"conversation": "trip", "ref": None}, "read: ref is missing"),
+    ("read", {"conversation": "trip"}, "read: ref is missing"),
+    ("read", {"conversation": "trip", "ref": "99"}, "read: there is no entry 99 in this log: its entries are 0 to 3"),
+    ("read", {"conversation": "trip", "ref": "1", "lines": 0}, "read: lines must be greater than or equal to 1, not 0"),
+    ("list", {"limit": 0}, "list: limit must be greater than or equal to 1, not 0"),
+    ("list", {"conversation": "trip", "limit": 0}, "list: limit must be greater than or equal to 1, not 0"),
+    ("list", {"first": -1}, "list: first must be greater than or equal to 0, not -1"),
+    ("list", {"limit": "many"}, "list: limit must be a valid integer, not 'many'"),
+    ("list", {"count": 3}, "list: there is no argument 'count': there are conversation, first, limit"),
+    ("list", {"conversation": "x"}, "list: there is no conversation 'x'; the tool list names them"),
+    ("grep", {"conversation": "trip", "pattern": ""}, "grep: pattern must have at least 1 character, not ''"),
+    (
+        "grep",
+        {"conversation": "trip", "pattern": "a\nb"},
+        "grep: a pattern is searched for within each line: it cannot contain a line end",
+    ),
+    ("search", {"conversation": "trip", "query": ""}, "search: query must have at least 1 character, not ''"),
+    (
+        "search",
+        {"conversation": "trip", "query": "x", "role": "robot"},
+        "search: there is no role 'robot'; there are: ",
+    ),
+    ("explain", {"conversation": "trip", "limit": 0}, "explain: limit must be greater than or equal to 1, not 0"),
+    ("explain", {"conversation": "trip", "at": 0}, "explain: there is no call 0: trip has 1, counted from 1"),
+    ("memory", {"label": "x"}, "memory: there is no block 'x'"),
+    ("transom_list", {}, "there is no tool 'transom_list': there are search, read, grep, list, explain, notes, memory"),
+]
+
+
+def test_wrong_arguments_are_an_error_of_one_line_that_names_the_tools_of_this_server(http: str) -> None:
+    async def ask(client: Client) -> list[tuple[bool, str]]:
+        results = [await client.call_tool(name, arguments) for name, arguments, _ in WRONG]
+        return [(each.is_error, only_text(each)) for each in results]
+
+    for (is_error, said), (_, _, expected) in zip(over_http(http, ask), WRONG, strict=True):
+        assert is_error
+        assert said.startswith(expected)
+        assert "\n" not in said
+        assert "transom_" not in said.replace("'transom_list'", "")
+
+
+def test_a_line_that_is_too_long_is_read_on_with_the_arguments_that_the_tool_has(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/agent.db"
+    with Conversation.open(place, "trip", budget=100_000) as conversation:
+        conversation.user("x" * 19_600 + "THE END")
+
+    async def ask() -> list[str]:
+        async with Client(make_server(open_store(place))) as client:
+            page = await client.call_tool("read", {"conversation": "trip", "ref": "0"})
+            rest = await client.call_tool("read", {"conversation": "trip", "ref": "0", "start": 1, "column": 19_601})
+            null = await client.call_tool("list", {"conversation": None, "limit": None})
+        return [only_text(each) for each in (page, rest, null)]
+
+    page, rest, null = anyio.run(ask)
+    assert 'next page: ref "entry 0", start 1, column 19601]' in page
+    assert rest.endswith("]\nTHE END")
+    assert null.splitlines()[1:] == ["trip"]
 
 
 def test_the_resource_of_an_entry_has_more_lines_than_a_page_of_the_tool(tmp_path: Path) -> None:

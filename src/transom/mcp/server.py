@@ -4,13 +4,13 @@ Every call names its conversation. With a `user_id` only the conversations of th
 those that have no `user_id`. Any other conversation is answered as if it did not exist.
 
 Without `write` no conversation and no memory changes; with it, a client may edit the memory. Whatever a client sends,
-an error is a tool error of one line, and an answer has a limit.
+an error is a tool error (`isError`) of one line that begins with the name of the tool, and an answer has a limit.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial, wraps
 from typing import Annotated, Any, cast
@@ -26,12 +26,12 @@ from transom.evaluation.call_numbers import sent_request
 from transom.evaluation.explanations import explain
 from transom.extras import imports_of
 from transom.memory import Memory
-from transom.readback import answer_call, read
+from transom.readback import grep, list_entries, read
+from transom.readback.matches import MAX_CONTEXT
 from transom.readback.pages import MAX_BYTES, MAX_LINES, utf8_prefix
 from transom.readback.references import FORMS
-from transom.readback.tools import HEADER_BYTES
+from transom.readback.tools import HEADER_BYTES, SearchArguments
 from transom.stores import Store, StoredLog
-from transom.texts import GREP, LIST, READ, SEARCH
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 from transom.wire.fields import compact_json
@@ -40,40 +40,44 @@ from transom.wire.rendering import render_messages
 
 with imports_of("mcp"):
     from mcp.server import MCPServer
+    from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.shared.exceptions import MCPError
     from mcp_types import INVALID_PARAMS, ToolAnnotations
-    from pydantic import Field
+    from pydantic import Field, ValidationError
 
 __all__ = ["make_server"]
 
 MAX_LISTED = 200
 """The most conversations that one call of `list` names."""
+ANSWER_BYTES = MAX_BYTES - HEADER_BYTES
+"""The most bytes of an answer below its first line."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
 Name = Annotated[str, Field(description="The name of the conversation, as the tool list gives it.")]
-Query = Annotated[str, Field(description="Words; no character has a special meaning.")]
+Query = Annotated[str, Field(min_length=1, description="Words; no character has a special meaning.")]
 Role = Annotated[str, Field(description="Only entries of this role: user, assistant, tool.")]
 ToolName = Annotated[str, Field(description="Only calls and results of this tool.")]
 File = Annotated[str, Field(description="Only entries that name this file, or part of its path.")]
 Ref = Annotated[str, Field(description=f"What to read: {FORMS}.")]
-FirstLine = Annotated[int, Field(description="The line of the (first) entry to begin at, from 1.")]
-Lines = Annotated[int, Field(description="The most lines to show.")]
-Pattern = Annotated[str, Field(description="A regular expression (RE2), within a line; (?i): any case.")]
+FirstLine = Annotated[int, Field(ge=1, description="The line of the (first) entry to begin at, from 1.")]
+FirstCharacter = Annotated[int, Field(ge=1, description="The character of that line to begin at, from 1.")]
+Lines = Annotated[int, Field(ge=1, le=10_000, description="The most lines to show.")]
+Pattern = Annotated[str, Field(min_length=1, description="A regular expression (RE2), within a line; (?i): any case.")]
 Where = Annotated[str, Field(description="Where to look, as for read. Default: everywhere.")]
-Matches = Annotated[int, Field(description="The most matches to show.")]
-Context = Annotated[int, Field(description="The lines to show before and after each match.")]
+Matches = Annotated[int, Field(ge=1, le=500, description="The most matches to show.")]
+Context = Annotated[int, Field(ge=0, le=MAX_CONTEXT, description="The lines to show before and after each match.")]
 NameOrNone = Annotated[
     str, Field(description="The conversation whose entries are listed. Default: list conversations.")
 ]
-First = Annotated[int, Field(description="The entry or the conversation to begin at, from 0.")]
+First = Annotated[int, Field(ge=0, description="The entry or the conversation to begin at, from 0.")]
 Rows = Annotated[
-    int, Field(description=f"The most rows to show: at most 1,000 entries, or {MAX_LISTED} conversations.")
+    int, Field(ge=1, le=1_000, description=f"The most rows to show; of conversations at most {MAX_LISTED}.")
 ]
-Newest = Annotated[int, Field(description="How many of the newest entries to explain, at most 1,000.")]
+Newest = Annotated[int, Field(ge=1, le=1_000, description="How many of the newest entries to explain.")]
 AtCall = Annotated[
     int | None, Field(description="A call of the model: from 1, or from the last if negative. Default: as it is now.")
 ]
@@ -99,42 +103,40 @@ class StoreTools:
         log.refresh()
         return log
 
-    def _answer(self, conversation: str, tool: str, arguments: Mapping[str, object]) -> str:
-        """The answer of one of the readback tools. If an argument is wrong, the answer is a line that says why. Raises
-        ToolError if the user has no such conversation."""
+    def search(self, conversation: Name, query: Query, role: Role = "", tool: ToolName = "", file: File = "") -> str:
+        """Find what was said in a conversation by words, names, parts of names or the text of an error, best first."""
         log = self.log(conversation)
         found = ConversationSearch(log, self._store, self._user_id)
 
         def search(query: str, *, limit: int, **filters: object) -> Any:
             return found.search(query, "conversation", limit, filters, None)
 
-        return answer_call(log, tool, dict(arguments), search=cast("Any", search))
+        wanted = SearchArguments(query=query, role=role, tool=tool, file=file)
+        return wanted.found_by(cast("Any", search), ANSWER_BYTES)[0]
 
-    def search(self, conversation: Name, query: Query, role: Role = "", tool: ToolName = "", file: File = "") -> str:
-        """Find what was said in a conversation by words, names, parts of names or the text of an error, best first."""
-        return self._answer(conversation, SEARCH, {"query": query, "role": role, "tool": tool, "file": file})
-
-    def read(self, conversation: Name, ref: Ref, start: FirstLine = 1, lines: Lines = 400) -> str:
+    def read(
+        self, conversation: Name, ref: Ref, start: FirstLine = 1, column: FirstCharacter = 1, lines: Lines = 400
+    ) -> str:
         """Read entries of a conversation whole. The first line of the answer says how to get the next page."""
-        return self._answer(conversation, READ, {"ref": ref, "start": start, "lines": lines})
+        return str(read(self.log(conversation), ref, start, column, lines, ANSWER_BYTES))
 
     def grep(
         self, conversation: Name, pattern: Pattern, ref: Where = "", limit: Matches = 50, context: Context = 0
     ) -> str:
         """Find lines of a conversation by a regular expression, also in entries that no window shows any more."""
-        given = {"pattern": pattern, "ref": ref, "limit": limit, "context": context}
-        return self._answer(conversation, GREP, given)
+        log = self.log(conversation)
+        return str(grep(log, pattern, ref or None, limit=limit, context=context, max_bytes=ANSWER_BYTES))
 
     def list(self, conversation: NameOrNone = "", first: First = 0, limit: Rows = 100) -> str:
         """List the entries of a conversation, a line each; without a conversation, the conversations."""
         if conversation:
-            return self._answer(conversation, LIST, {"first": first, "limit": limit})
+            return str(list_entries(self.log(conversation), first, limit=limit, max_bytes=ANSWER_BYTES))
         names = list(self._names())
         if not names and not self._user_id:
             return "[no conversations without a user; those of a user are served with --user ID]"
         noun = "conversation" if len(names) == 1 else "conversations"
-        shown = names[max(0, first) :][: max(1, min(limit, MAX_LISTED))]
-        return "\n".join([f"[{len(names):,} {noun}, {len(shown):,} of them from {max(0, first):,}]", *shown])
+        shown = names[first : first + min(limit, MAX_LISTED)]
+        return "\n".join([f"[{len(names):,} {noun}, {len(shown):,} of them from {first:,}]", *shown])
 
     def _names(self) -> Iterator[str]:
         """The names of this user's conversations. Damaged and forgotten ones are left out: nobody can say whose they
@@ -147,8 +149,8 @@ class StoreTools:
     def explain(self, conversation: Name, limit: Newest = 200, at: AtCall = None) -> str:
         """Say for the newest entries of a conversation whether the model's window has them, and why."""
         rows = explain(self.view(conversation, at))
-        lines, room = [""], MAX_BYTES - HEADER_BYTES
-        for row in reversed(rows[-max(1, min(limit, 1_000)) :]):  # the oldest give way: the newest were asked for
+        lines, room = [""], ANSWER_BYTES
+        for row in reversed(rows[-limit:]):  # the oldest give way: the newest were asked for
             why = f" ({row.why})" if row.why else ""
             tokens = f"{row.shown_tokens:,} of {row.tokens:,} tokens"
             line = utf8_prefix(f"entry {row.entry} {row.role} {row.state}{why}: {tokens}: {row.text}", room)
@@ -207,6 +209,41 @@ class StoreTools:
         )
 
 
+class _Server(MCPServer):
+    """A server whose tool errors are one line: the name of the tool, and what is wrong with the call.
+
+    The SDK would give the text of its own check of arguments, which has several lines.
+    """
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
+        """Call a tool. Raises ToolError for a tool that is not there, for wrong arguments, and if the tool does."""
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        if name not in schemas:
+            raise ToolError(f"there is no tool {quote(name)}: there are {', '.join(schemas)}")
+        arguments = {key: value for key, value in arguments.items() if value is not None}  # null is the default
+        known: dict[str, Any] = schemas[name].get("properties", {})
+        if unknown := [key for key in arguments if key not in known]:
+            raise ToolError(f"{name}: there is no argument {quote(unknown[0])}: there are {', '.join(known)}")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"{name}: {_wrong_argument(error.__cause__)}") from None
+            if isinstance(error.__cause__, ToolError):
+                raise ToolError(f"{name}: {str(error.__cause__).removeprefix(f'{name}: ')}") from None
+            raise
+
+
+def _wrong_argument(refused: ValidationError) -> str:
+    """What is wrong with the first argument that was refused."""
+    first = refused.errors(include_url=False)[0]
+    path = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"{path} is missing"
+    must = first["msg"].partition(",")[0].replace("Input should", "must").replace("String should", "must")
+    return f"{path} {must}, not {quote(first['input'])}"
+
+
 def make_server(store: Store, *, user_id: str | None = None, write: bool = False) -> MCPServer:
     """Return an MCP server over a store: `make_server(store).run("stdio")`.
 
@@ -215,7 +252,7 @@ def make_server(store: Store, *, user_id: str | None = None, write: bool = False
     the server changes nothing.
     """
     tools = StoreTools(store, user_id=user_id)
-    server = MCPServer("transom", instructions="Stored conversations of agents. `list` names them.")
+    server = _Server("transom", instructions="Stored conversations of agents. `list` names them.")
     for method in (tools.search, tools.read, tools.grep, tools.list, tools.explain, tools.notes):
         server.add_tool(_guarded(method), name=method.__name__, annotations=_READS, structured_output=False)
     server.add_tool(_guarded(tools.show_memory), name="memory", annotations=_READS, structured_output=False)
