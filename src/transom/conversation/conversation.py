@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from transom.conversation import approvals, edits
 from transom.conversation import argument_checks as check
-from transom.conversation.appending.parse_messages import facts_of, split_head, tool_answer, user_message
+from transom.conversation.appending.parse_messages import facts_of, split_head, user_message
+from transom.conversation.appending.tool_results import tool_answer
 from transom.conversation.argument_checks import Content
 from transom.conversation.event_bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
@@ -375,13 +376,17 @@ class Conversation:
 
     @_locked
     def tool_result(self, call_id: str, content: object, *, failed: bool = False) -> int:
-        """Log the answer to a tool call: a text, a list of content parts, any JSON value, or an MCP `CallToolResult`.
+        """Log the answer to a tool call: a text, a list of content parts, an MCP `CallToolResult`, or any other value.
 
-        Returns the number of the entry. A call without an id (Gemini's) is answered by its name. `failed`: the tool
-        reported an error. Raises InvalidMessage if no call has this id. If a request has left meanwhile, the call was
-        closed with a synthetic result, and the model reads this answer in a note, as a late result. If the call has a
-        real result already, the second one is stored but never shown, and `logging` gets a warning. If a person has
-        changed the arguments of the call in `approve`, a line before the answer tells the model so.
+        The model reads what it would read if a tool had returned the value in `run`: its JSON, the text of bytes, or
+        `str(content)`. Returns the number of the entry. A call without an id (Gemini's) is answered by its name.
+        `failed`: the tool reported an error.
+
+        If a request has left meanwhile, the call was closed with a synthetic result, and the model reads this answer in
+        a note, as a late result. If the call has a real result already, the second one is stored but never shown, and
+        `logging` gets a warning. If a person has changed the arguments of the call in `approve`, a line before the
+        answer tells the model so. Raises InvalidMessage if no call has this id, and for a value that cannot be read: a
+        generator, a coroutine, one that is nested too deep or whose `repr` raises.
         """
         answer = tool_answer(self.dialect, check.call_id(call_id), content, failed=failed)
         return self._append_facts([approvals.with_change(self.view, answer)], known_calls_only=True)[0]

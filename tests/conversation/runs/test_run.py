@@ -97,8 +97,8 @@ def test_a_run_calls_tools_and_answers(run: Callable[..., RunResult], dialect: s
         assert result.entries == (0, len(conv.log))
         assert provider.violations == []
         assert sorted(results(conv)) == [
-            ('{"city": "Lisbon", "days": 1}', False),
-            ('{"city": "Rome", "days": 3}', False),
+            ('{"city":"Lisbon","days":1}', False),
+            ('{"city":"Rome","days":3}', False),
         ] or (dialect == "gemini")
         assert conv.view.in_flight is None
 
@@ -266,7 +266,7 @@ def test_a_tool_that_hangs_times_out_and_others_go_on(conv: Conversation, run: C
     assert time.monotonic() - start < 1.5
     release.set()
     assert results(conv) == [
-        ('{"city": "Rome", "days": 1}', False),
+        ('{"city":"Rome","days":1}', False),
         ("timed out after 0.05 seconds; the tool may still be at work", True),
     ]
 
@@ -296,7 +296,7 @@ def test_calls_are_approved_first(conv: Conversation, run: Callable[..., RunResu
     assert sorted(results(conv)) == [
         ("not run: the call was not approved", True),
         ("not run: the call was not approved: Ask for a city in Italy.", True),
-        ('{"city": "Rome", "days": 1}', False),
+        ('{"city":"Rome","days":1}', False),
     ]
 
 
@@ -383,7 +383,7 @@ def test_pydantic_models_are_taken() -> None:
         tool.arguments('{"order": {"inner": {"n": "three"}}}')
     with Conversation.open("memory:", "c", budget=10_000) as conv:
         conv.run("Go", provider=Scripted(call("place", order={"inner": {"n": 3}})), tools=[tool])
-        assert results(conv) == [('{"inner": {"n": 3}, "name": "x"}', False)]
+        assert results(conv) == [('{"inner":{"n":3},"name":"x"}', False)]
 
 
 def test_functions_without_a_schema_are_refused() -> None:
@@ -484,7 +484,7 @@ def test_cancelling_a_task_closes_its_calls(conv: Conversation, backend: str) ->
 
     anyio.run(main, backend=backend)
     assert results(conv) == [
-        ('{"city": "Rome", "days": 1}', False),
+        ('{"city":"Rome","days":1}', False),
         ("the run was cancelled while this tool ran; it may have done a part of its work", True),
     ]
     assert conv.run("Go on", provider=Scripted("Done.")).text == "Done."

@@ -1,26 +1,22 @@
-"""The calls of a run's tools: whether each may run, its job for a driver, and its result in the log. And what a tool
-returned, as the JSON or text that the model reads.
+"""The calls of a run's tools: whether each may run, its job for a driver, and its result in the log.
 
 `RunRecord` is how a run logs what it does.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from transom import quoting, texts
 from transom.conversation.appending.mcp_results import read_mcp
-from transom.conversation.appending.parse_messages import parse_result, tool_content
+from transom.conversation.appending.tool_results import result_content, result_fact, why_unreadable
 from transom.conversation.approvals import approved_calls, with_change
 from transom.conversation.events import Compacted, Event, Replied, ToolCalled, ToolReturned
-from transom.conversation.function_tool import error_text
 from transom.conversation.runnable import RunnableConversation, RunSettings
 from transom.conversation.runs.awaited_work import Approve, Caller, RunTools, ToolJob, ToolOutcome, Work
 from transom.conversation.runs.own_tools import context_outcome
@@ -215,15 +211,7 @@ class ToolCalls:
         )
 
     def _fact_of(self, called: ToolCalled, outcome: ToolOutcome) -> ToolResult:
-        content = outcome.content
-        try:
-            if isinstance(content, list):
-                fact = parse_result(self._conv.dialect, called.id, cast("list[Any]", content))
-            else:
-                fact = self._conv.dialect.parse_tool_result(called.id, content)
-        except InvalidMessage:  # parts that no API has
-            fact = self._conv.dialect.parse_tool_result(called.id, as_text(content))
-        assert isinstance(fact, ToolResult)
+        fact = result_fact(self._conv.dialect, called.id, outcome.content)
         fact = replace(fact, failed=outcome.failed, place=(called.turn, called.index))
         return with_change(self._conv.view, fact)
 
@@ -275,8 +263,6 @@ def _interrupted(job: ToolJob) -> ToolOutcome:
 
 # ---- what a tool returned
 
-_BINARY = (bytes, bytearray, memoryview)
-
 
 def readable(outcome: ToolOutcome) -> ToolOutcome:
     """The outcome with a content that the model can read. Never raises: an object that cannot be read (its repr
@@ -287,65 +273,5 @@ def readable(outcome: ToolOutcome) -> ToolOutcome:
             return replace(outcome, content=mcp.parts or texts.NO_OUTPUT, failed=outcome.failed or mcp.failed)
         return replace(outcome, content=result_content(outcome.content))
     except Exception as error:  # noqa: BLE001 - the code of the object has run
-        why = "it is nested too deep" if isinstance(error, RecursionError) else error_text(error)
-        failed = f"the tool ran, but its result cannot be read: {why}"
+        failed = f"the tool ran, but its result cannot be read: {why_unreadable(error)}"
         return replace(outcome, content=failed, failed=True)
-
-
-def result_content(value: object) -> object:
-    """What a tool returned, as `tool_result` takes it. What JSON has stays as it is; structs, dataclasses and pydantic
-    models become objects, at any depth; bytes become their UTF-8 text; keys become texts; of anything else its `str`
-    is taken. None and an empty text become "[no output]".
-
-    Raises what the `str` of an object raises, and TypeError for a generator, which has nothing to read.
-    """
-    if value is None:
-        return texts.NO_OUTPUT
-    if isinstance(value, (Generator, AsyncGenerator)):
-        raise TypeError("it is a generator; the tool must return a list or a text")
-    try:
-        content = tool_content(_json_value(msgspec.to_builtins(value, builtin_types=_BINARY, enc_hook=_fields)))
-    except (InvalidMessage, TypeError, ValueError, RecursionError):
-        content = str(value)
-    return texts.NO_OUTPUT if content == "" else content
-
-
-def _fields(value: Any) -> Any:
-    """An object that msgspec does not know: the fields of a pydantic model, or a text."""
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
-
-
-def _json_value(value: object) -> object:
-    """The value with texts for keys and bytes. Raises ValueError if two keys have the same text."""
-    if isinstance(value, dict):
-        fields = cast("dict[object, object]", value)
-        named = {_key(key): _json_value(item) for key, item in fields.items()}
-        if len(named) < len(fields):
-            raise ValueError("two keys have the same text")
-        return named
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in cast("list[object]", value)]
-    return _decoded(bytes(cast("bytes", value))) if isinstance(value, _BINARY) else value
-
-
-def _key(key: object) -> str:
-    if isinstance(key, str):
-        return key
-    if isinstance(key, bytes):
-        return _decoded(key)
-    return json.dumps(key) if key is None or isinstance(key, (bool, int, float)) else str(key)
-
-
-def _decoded(data: bytes) -> str:
-    """Bytes as their UTF-8 text; if they are none, a text that says how many they are."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return texts.binary_output(len(data))
-    return texts.binary_output(len(data)) if "\0" in text else text
-
-
-def as_text(content: Any) -> str:
-    """The text of a result whose content the dialect does not take: a text as it is, anything else as JSON."""
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
