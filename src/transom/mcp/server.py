@@ -215,7 +215,9 @@ class _Server(MCPServer):
     The SDK would give the text of its own check of arguments, which has several lines.
     """
 
-    async def call_tool(self, name: str, arguments: dict[str, Any], context: CallContext[Any, Any] | None = None) -> Any:
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: CallContext[Any, Any] | None = None
+    ) -> Any:
         """Call a tool. Raises ToolError for a tool that is not there, for wrong arguments, and if the tool does."""
         schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
         if name not in schemas:
