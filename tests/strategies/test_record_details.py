@@ -7,7 +7,7 @@ import json
 import transom
 from transom.core.message import Call
 from transom.strategies.actions.action import UNKNOWN, action_of
-from transom.strategies.record.passages import call_text, unquoted_spans
+from transom.strategies.record.passages import arguments_in_text, call_text
 from transom.strategies.record.plans import change_task, items_text, plan_items
 from transom.strategies.record.quotes import argument_quotes, text_quotes
 from transom.strategies.text.spans import without
@@ -62,7 +62,8 @@ def test_the_limits_of_a_call_are_neither_quoted_nor_read():
     look = Call(name="look_up", args=json.dumps(args), id="c")
     text = call_text(look)
     assert argument_quotes(look, UNKNOWN, [(0, len(text))]) == ["48213", "all"]
-    left = [text[start:end] for start, end in without((0, len(text)), unquoted_spans(look))]
+    unquoted = [(one.begin, one.end) for one in arguments_in_text(look) if one.is_unquoted]
+    left = [text[start:end] for start, end in without((0, len(text)), unquoted)]
     assert "".join(left).split() == ["look_up", "order:", "48213", "limit:", "all"], "their names are no names either"
 
 

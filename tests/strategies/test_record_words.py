@@ -70,8 +70,9 @@ def test_what_a_program_wrote_does_not_take_the_room_of_the_user():
         messages += [{"role": "user", "content": words}, *work(10 * at, 6)]
         result = f"<notice>\n<status>done</status>\n{'the result of the job was written ' * 60}\n</notice>"
         messages += [{"role": "user", "content": result}, *work(10 * at + 6, 2)]
-    (record,) = records(transom.fit(messages, budget=8_000))
-    assert [words for words in said if words.strip() not in record] == []
+    window = text_of(transom.fit(messages, budget=8_000))
+    assert "a record of" in window
+    assert [words for words in said if words.strip() not in window] == []
 
 
 def test_a_record_before_a_message_that_stays_keeps_its_share_at_each_merge():

@@ -19,8 +19,7 @@ from transom.strategies.fold.rolling_record import RollingRecord
 from transom.strategies.fold.shorten_what_stays import FALLBACKS
 from transom.strategies.keep import KeepBest, KeepTools, KeepUsers
 from transom.strategies.shorten.forms import Clip, Stub, line, marker
-from transom.strategies.shorten.repeated import Superseded
-from transom.strategies.shorten.selectors import FreshResults, LargeOldResults, OldResults
+from transom.strategies.shorten.selectors import FreshResults, LargeOldResults, OldResults, Superseded
 from transom.strategies.shorten.shorten import Enough, Shorten, Together
 
 READS = ("Read:file_path", "read_file:path", "view:path")

@@ -91,15 +91,15 @@ if TYPE_CHECKING:
     from transom.strategies.shorten.forms import line as line
     from transom.strategies.shorten.forms import marked_arguments as marked_arguments
     from transom.strategies.shorten.forms import marker as marker
-    from transom.strategies.shorten.repeated import Duplicates as Duplicates
-    from transom.strategies.shorten.repeated import FailedArguments as FailedArguments
-    from transom.strategies.shorten.repeated import Superseded as Superseded
+    from transom.strategies.shorten.selectors import Duplicates as Duplicates
+    from transom.strategies.shorten.selectors import FailedArguments as FailedArguments
     from transom.strategies.shorten.selectors import FreshResults as FreshResults
     from transom.strategies.shorten.selectors import LargeOldResults as LargeOldResults
     from transom.strategies.shorten.selectors import Media as Media
     from transom.strategies.shorten.selectors import OldReasoning as OldReasoning
     from transom.strategies.shorten.selectors import OldResults as OldResults
     from transom.strategies.shorten.selectors import PartsOf as PartsOf
+    from transom.strategies.shorten.selectors import Superseded as Superseded
     from transom.strategies.shorten.shorten import Enough as Enough
     from transom.strategies.shorten.shorten import Form as Form
     from transom.strategies.shorten.shorten import Selector as Selector

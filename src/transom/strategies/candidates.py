@@ -142,13 +142,12 @@ def size_behind_fold(slot: Slot) -> Size:
 def saves_tokens(view: View, target: Target, slots: Sequence[Slot], text: str) -> bool:
     """Whether the window has fewer tokens after a fold over these slots with this text. (The log itself refuses a fold
     that saves no bytes.)"""
-    return freed_by_folding(view, target, slots).tokens > MESSAGE_TOKENS + target.counter.count(text)
+    return freed_by_folding(view, target, slots).tokens > fold_text_size(target, text).tokens
 
 
-def fold_texts_size(target: Target, fold_texts: Sequence[str]) -> Size:
-    """The size of the texts of folds, each one message."""
-    tokens = sum(MESSAGE_TOKENS + target.counter.count(text) for text in fold_texts)
-    return Size(tokens, sum(MESSAGE_BYTES + text_bytes(text) for text in fold_texts), 0, len(fold_texts))
+def fold_text_size(target: Target, text: str) -> Size:
+    """The size of the text of a fold, which is one message."""
+    return Size(MESSAGE_TOKENS + target.counter.count(text), MESSAGE_BYTES + text_bytes(text), 0, 1)
 
 
 def _freed(view: View, target: Target, slot: Slot) -> Size:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from transom.strategies.actions.programs import PREFIXES, RUNNERS, Role, is_shell, narrows, program_of
+from transom.strategies.actions.programs import PREFIXES, RUNNERS, Role, is_shell, program_of
 
 SCANNED_COMMAND = 16_000
 """Characters of a command that are looked at."""
@@ -33,15 +33,14 @@ class Command(Struct, frozen=True, gc=False):
     """What a simple command does.
 
     - `program`: with its verb ("git commit"); `role`: what it does. `folder`: where it runs; "" if that is not known.
-    - `covers`: what tells it from others of the program: hashes of the words that say what a check covers; for any
-      other command one hash of its text.
+    - `words`: a hash of its words and its input, which tells it from others of the program.
     - `changes`: the files that it changes. `title`: of what it makes, such as a commit; else empty.
     - `end`: the operator behind it. `start`, `stop`: where its words stand in the text.
     """
 
     program: str
     role: Role
-    covers: frozenset[int]
+    words: int
     folder: str
     end: str
     changes: frozenset[str]
@@ -72,13 +71,11 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
         if program == "cd":
             path = next((word for word in words[1:] if not word.startswith("-")), "")
             folder = path if not folder or path.startswith(("/", "~", "$")) else f"{folder}/{path}"
-        is_check, rest = role == "check", words[len(program.split()) :]
-        covers = filter(narrows, rest) if is_check else [" ".join((*one.words[1:], one.body))]
         commands.append(
             Command(
                 program=program,
                 role=role,
-                covers=frozenset(map(hash, covers)),
+                words=hash((*one.words[1:], one.body)),
                 folder=folder,
                 end=one.end,
                 changes=frozenset(filter(is_file, (*one.into, *_changed(role, words)))),

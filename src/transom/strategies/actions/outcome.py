@@ -113,8 +113,7 @@ class Outcome(Struct, frozen=True, gc=False):
     - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit.
-    - `receipt`: it only says that something was launched. `is_missing`: it failed for a file or a test that is not
-      there.
+    - `receipt`: it only says that something was launched.
     """
 
     status: Status = "ok"
@@ -126,7 +125,6 @@ class Outcome(Struct, frozen=True, gc=False):
     made: tuple[tuple[str, str], ...] = ()
     session: str = ""
     receipt: bool = False
-    is_missing: bool = False
 
     @property
     def failed(self) -> bool:
@@ -185,7 +183,6 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
         made=tuple(_made(body, action)) if not failed else (),
         session=(running[1] or running[2]) if running else "",
         receipt=action.kind == "delegate" and len(body) <= RECEIPT and bool(_LAUNCHED.match(body)),
-        is_missing=failed and bool(_DENIES.search(shown)) and "command not found" not in shown,
     )
 
 

@@ -8,15 +8,16 @@ the last one either, no window does: `BudgetImpossible`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from transom import texts
 from transom.core.edit import Edit, Fold
 from transom.core.message import Call, Fact, Media, Note, Reasoning, Text, addressed_parts, own_text, role_of
 from transom.core.policy import Target
-from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, Size, text_bytes, trimmed_text
+from transom.core.tokens import Size, trimmed_text
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in
 from transom.core.view import View
-from transom.strategies.candidates import MIN_ROOM, free_room, size_behind_fold, slots_before_newest
+from transom.strategies.candidates import MIN_ROOM, fold_text_size, free_room, size_behind_fold, slots_before_newest
 from transom.strategies.text.parts import PartKind, ShownPart, shown_parts
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.truncation import shorten
@@ -122,14 +123,12 @@ def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int
         return
     title, excerpted = texts.bare_marker(range_reference(view, target, slots)), tuple(dict.fromkeys(keys))
     required = [key for key in excerpted if key in target.required]
-    rest = view.total
-    for slot in slots:
-        rest = rest.minus(slot.size)
+    rest = reduce(Size.minus, (slot.size for slot in slots), view.total)
     fewest = dict.fromkeys((*required[:1], *required[-1:]))
     for most, quoted in (*((most, excerpted) for most in EXCERPTS), (EXCERPTS[-1], tuple(fewest))):
         text = title + "".join(_quotes(view, target, quoted, most))
         yield Fold(first=slots[0].first, last=slots[-1].last, text=text, excerpted=excerpted, why="over the limit")
-        after = rest.plus(Size(MESSAGE_TOKENS + target.counter.count(text), MESSAGE_BYTES + text_bytes(text)))
+        after = rest.plus(fold_text_size(target, text))
         if after.bytes < view.total.bytes and after.tokens <= target.goal.tokens and after.bytes <= target.goal.bytes:
             return
 

@@ -19,7 +19,7 @@ from transom.core.policy import Strategy, Target
 from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.candidates import fold_texts_size, is_large, may_trim, relieves
+from transom.strategies.candidates import fold_text_size, is_large, may_trim, relieves
 from transom.strategies.fold import excerpt_folds
 from transom.strategies.shorten.forms import Stub
 from transom.strategies.shorten.shorten import Shorten
@@ -95,7 +95,7 @@ def _saved(view: View, target: Target, fold: Fold) -> Size:
     """What a fold saves if no unit of its range stays visible beside its text: the size of the slots that it covers,
     without the size of its text."""
     slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
-    return reduce(Size.plus, (slot.size for slot in slots), ZERO).minus(fold_texts_size(target, [fold.text]))
+    return reduce(Size.plus, (slot.size for slot in slots), ZERO).minus(fold_text_size(target, fold.text))
 
 
 def _outline(target: Target, part: ShownPart) -> Trim:

@@ -40,13 +40,11 @@ from transom.strategies.record.passages import (
     MARGIN,
     MOST,
     Passage,
-    argument_name_spans,
-    is_readable,
+    arguments_in_text,
     is_repeated,
     readable,
     sentences,
     split,
-    unquoted_spans,
 )
 from transom.strategies.text.identifiers import all_names, names_in
 from transom.strategies.text.spans import without
@@ -84,7 +82,7 @@ recorded conversations."""
 
 class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
-    user or the model wrote it; of a turn with calls, the values these are `about`, and those that they change.
+    user or the model wrote it.
 
     `own_words`: those of its author, calls aside. `is_report`: another agent wrote it, in the user's place. `media`:
     its images and files, in words. `role`, `calls` and `result` are what its line in a record needs; what a program
@@ -95,14 +93,17 @@ class Indexed(Struct, frozen=True, gc=False):
     names: frozenset[str] = NO_NAMES
     tokens: int = 0
     from_turn: bool = False
-    about: frozenset[str] = NO_NAMES
-    changes: frozenset[str] = NO_NAMES
     role: str = ""
     media: str = ""
     calls: tuple[Action, ...] = ()
     result: Outcome | None = None
     own_words: tuple[OwnWords, ...] = ()
     is_report: bool = False
+
+    @property
+    def changes(self) -> frozenset[str]:
+        """The values that its calls change."""
+        return NO_NAMES.union(*(one.changes for one in self.calls))
 
 
 NOTHING = Indexed()
@@ -211,10 +212,6 @@ class Index:
         weights = OF_TURNS if name in self._in_turns else OF_TOOLS
         return weights[min(len(weights) - 1, self._mentions.get(name, 1))]
 
-    def changed_after(self, seq: int) -> set[str]:
-        """The values that calls after this entry have changed."""
-        return {name for name, entries in self._changed.items() if entries[-1] > seq}
-
     def last_changes(self) -> dict[str, int]:
         """The values that calls changed, each with the entry of the last one that did."""
         return {name: entries[-1] for name, entries in self._changed.items()}
@@ -270,8 +267,9 @@ class Index:
             rate, talk = entry.tokens[position] / max(1, len(text)), from_turn and position <= len(fact.parts)
             at = number - len(sources) + len(calls)
             whole = report or skill_arguments(text) or (0, len(text))
-            left_out = [*unreadable(text), *(unquoted_spans(calls[at]) if at >= 0 else ())]
-            keys = argument_name_spans(calls[at]) if at >= 0 else []
+            given = list(arguments_in_text(calls[at])) if at >= 0 else []
+            left_out = [*unreadable(text), *((one.begin, one.end) for one in given if one.is_unquoted)]
+            keys = [(one.begin, one.start) for one in given]
             for start, end in without(whole, left_out) if left_out else (whole,):
                 pieces = sentences if talk and not calls and len(text) <= MOST else split
                 found = pieces(text[start:end], rate)
@@ -294,8 +292,6 @@ class Index:
             names=names or NO_NAMES,
             tokens=sum(entry.tokens),
             from_turn=from_turn,
-            about=NO_NAMES.union(*(one.names for one in actions)) or NO_NAMES,
-            changes=NO_NAMES.union(*(one.changes for one in actions)) or NO_NAMES,
             role="" if is_repeated(fact) else "note" if by_program else role_of(fact),
             media=texts.media_words(part.media for part in fact.parts if isinstance(part, Media)),
             calls=actions,
@@ -364,7 +360,9 @@ def _first(view: View, n: int, reach: int) -> int:
         seq -= 1
         entry = view.fetch(seq)
         fact = entry.body
-        tokens += _counted(sum(entry.tokens)) if isinstance(fact, Fact) and is_readable(fact) else 0
+        tokens += (
+            _counted(sum(entry.tokens)) if isinstance(fact, Fact) and any(text for text, _ in readable(fact)) else 0
+        )
     return seq
 
 
@@ -373,21 +371,12 @@ def _counted(tokens: int) -> int:
     return max(LEAST_COUNTED, tokens)
 
 
-class EntryWords(NamedTuple):
-    """`words`: the words of each passage of an entry, under its text and its start. `proper`: those words of the entry
-    that are capitalised within a sentence."""
-
-    words: Mapping[Span, tuple[str, ...]] = {}
-    proper: frozenset[str] = NO_NAMES
-
-
 class WordIndex:
     """The words of an index's passages. Nothing is read before the first use: names are enough where there are any."""
 
     def __init__(self) -> None:
-        self._of: dict[int, EntryWords] = {}
+        self._of: dict[int, Mapping[Span, Sequence[str]]] = {}
         self._found_in: Counter[str] = Counter()
-        self._proper: Counter[str] = Counter()
 
     @property
     def is_used(self) -> bool:
@@ -398,32 +387,29 @@ class WordIndex:
         """Itself, with the words of all entries that are indexed."""
         new = list(takewhile(lambda seq: seq not in self._of, reversed(index.entries)))
         for seq in reversed(new):
-            self._of[seq] = mine = self._read(view, seq, index.entries[seq])
-            self._count(mine, 1)
+            self._of[seq] = _words_of(view, seq, index.entries[seq])
+            self._count(self._of[seq], 1)
         return self
 
-    def at(self, view: View, index: Index, seq: int) -> Mapping[Span, tuple[str, ...]]:
+    def at(self, view: View, index: Index, seq: int) -> Mapping[Span, Sequence[str]]:
         """The words of each passage of an entry, under its text and its start."""
-        return (self._of.get(seq) or self._read(view, seq, index.at(view, seq))).words
+        found = self._of.get(seq)
+        return _words_of(view, seq, index.at(view, seq)) if found is None else found
 
     def forget(self, seq: int) -> None:
         """Forget an entry that is no longer indexed."""
-        self._count(self._of.pop(seq, EntryWords()), -1)
+        self._count(self._of.pop(seq, {}), -1)
 
     def weight(self, word: str) -> float:
-        """How rare a word is, from 0 to 1,000 (ln(N/df) / ln N); half as much again if it is a proper name; 0 if it is
-        common."""
+        """How rare a word is, from 0 to 1,000 (ln(N/df) / ln N); 0 if it is common."""
         messages, found = max(20, len(self._of)), max(1, self._found_in.get(word, 1))
-        if found > max(3, 0.1 * messages):
-            return 0.0
-        return WHOLE * log(messages / found) / log(messages) * (1.5 if word in self._proper else 1.0)
+        return WHOLE * log(messages / found) / log(messages) if found <= max(3, 0.1 * messages) else 0.0
 
-    def _count(self, one: EntryWords, times: int) -> None:
-        _tally(self._found_in, {word for words in one.words.values() for word in words}, times)
-        _tally(self._proper, one.proper, times)
+    def _count(self, words: Mapping[Span, Sequence[str]], times: int) -> None:
+        _tally(self._found_in, {*chain.from_iterable(words.values())}, times)
 
-    def _read(self, view: View, seq: int, indexed: Indexed) -> EntryWords:
-        sources = readable(cast("Fact", view.fetch(seq).body))
-        found = {(one.text, one.start): words_in(sources[one.text][0][one.start : one.end]) for one in indexed.passages}
-        proper = frozenset(word for words in found.values() for word, capital in words.items() if capital)
-        return EntryWords({place: tuple(words) for place, words in found.items()}, proper or NO_NAMES)
+
+def _words_of(view: View, seq: int, indexed: Indexed) -> Mapping[Span, Sequence[str]]:
+    texts_of_it = readable(cast("Fact", view.fetch(seq).body))
+    places = ((one.text, one.start, one.end) for one in indexed.passages)
+    return {(text, start): words_in(texts_of_it[text][0][start:end]) for text, start, end in places}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
@@ -24,14 +25,12 @@ from transom.strategies.record.changes import Changes, quoted_by
 from transom.strategies.record.failures import answered_failures
 from transom.strategies.record.index import NEAR, DoneCall, Index
 from transom.strategies.record.message_quotes import MessageQuotes, Spans, merged
-from transom.strategies.record.name_quotes import name_quotes
-from transom.strategies.record.passage_choice import TAG, PassageChoice
+from transom.strategies.record.passage_choice import TAG, PassageChoice, cover_words, name_quotes
 from transom.strategies.record.passages import Passage, readable, with_margins
 from transom.strategies.record.plans import newest_plan
 from transom.strategies.record.quotes import argument_quotes, text_quotes
 from transom.strategies.record.record_text import CallLine, RecordTurn, record_text
 from transom.strategies.record.visible import covered_names, visible
-from transom.strategies.record.word_choice import cover_words
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.references import range_reference
 
@@ -70,9 +69,9 @@ MIN_FOR_WORDS = 0.05
 SMALLER, LARGER = 0.95, 1.03
 """The shares of its planned size that a record should have, at least and at most."""
 
-TRIES, MOST_TRIES, NEXT = 4, 8, 0.8
-"""How often a record is made again to get nearer to its size, how often until one is not too large, and the share of
-what should fit that the next try gets."""
+TRIES, NEXT = 8, 0.9
+"""How often quotes are chosen until the record is not too large, and the share of what should fit that the next try
+gets."""
 
 FILLS = 2
 """How often the rest of a record's room is filled."""
@@ -99,39 +98,22 @@ def make_record(
     `folded`: all slots that this compaction folds. `talk`: how far talk outweighs work with tools (0 to 1).
 
     Passages are first chosen for the names in them, then, with the rest of the tokens for quotes, for their words. What
-    a passage will take is only estimated: if the record turns out too large, less is quoted; if it is too small, names
-    fill the rest.
+    a passage will take is only estimated: if the record turns out too large, less is quoted. Names fill what is left.
     """
     found = _FoldedTurns(view, target, run, folded, talk)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
-    is_talk = talk >= MOSTLY_TALK
-    best: MadeRecord | None = None
-    share, more = 1.0, 0.0
-    # Too large: quote less. Too small: more room. After one that fits, a larger one that does not ends the search.
-    for number in range(MOST_TRIES):
-        if number >= TRIES and best is not None:
-            break
-        of_user, *of_others = IN_TALK if is_talk else OF_MESSAGES
-        messages = found.messages.chosen(share * of_user * size, *(share * part * size for part in of_others))
-        rest = share * (size - fixed - lines - messages.tokens)
-        passages = found.quotes(rest + more, messages.spans, by_words=is_talk or more > 0)
-        quoted = merged(messages.spans, passages)
+    share = 1.0
+    for _ in range(TRIES):
+        of_user, *of_others = IN_TALK if talk >= MOSTLY_TALK else OF_MESSAGES
+        messages, tokens = found.messages.chosen(share * of_user * size, *(share * part * size for part in of_others))
+        quoted = merged(messages, found.quotes(share * (size - fixed - lines - tokens), messages))
         made = found.record(quoted, endings, lines)
         if made.tokens <= LARGER * size:
-            made = found.filled(quoted, endings, lines, made, size)
-            best = made if best is None or made.tokens > best.tokens else best
-            if made.tokens >= SMALLER * size or (not passages and more):
-                break
-            more += size - made.tokens
-        elif best is not None:
-            break
-        else:
-            share *= NEXT * size / made.tokens
-            lines *= share
-    if best is not None:
-        return best
+            return found.filled(quoted, endings, lines, made, size)
+        share *= NEXT * size / made.tokens
+        lines *= share
     made = found.record({}, endings, 0)  # no quotes: what was done is better than nothing
     if made.tokens <= size + HEADER:
         return made
@@ -190,7 +172,7 @@ class _FoldedTurns:
         """The record that quotes these spans, and these names alone."""
         title = texts.record_title(*self.totals, readable=is_offered(texts.READ, self.view.head.tools))
         text = record_text(title, self.turns(quoted, names), endings, lines)
-        entries = {*quoted, *(entry for entry, _ in names)}
+        entries = {entry for entry, _ in (*quoted, *names)}
         return MadeRecord(text, self.target.counter.count(text), tuple(sorted(entries)))
 
     def filled(self, quoted: Spans, endings: Sequence[str], lines: float, made: MadeRecord, size: float) -> MadeRecord:
@@ -260,7 +242,8 @@ class _FoldedTurns:
         last = self.index.last_changes()
         factors: dict[int, float] = {}
         for unit in self.with_calls:
-            if any(last.get(name, -1) > unit.seqs[0] for name in self.index.at(self.view, unit.seqs[0]).about):
+            head = unit.seqs[0]
+            if any(last.get(name, -1) > head for one in self.index.at(self.view, head).calls for name in one.names):
                 factors.update(dict.fromkeys(unit.seqs[1:], STALE))
         return [factors.get(passage.entry, 1.0) for passage in self.passages]
 
@@ -279,7 +262,7 @@ class _FoldedTurns:
         """The names that need no quote, since they are in the window beside this record."""
         return set[str]().union(*(covered_names(self.index, self.view, one) for one in self.beside))
 
-    def quotes(self, room: float, already: Spans, *, by_words: bool) -> Spans:
+    def quotes(self, room: float, already: Spans) -> Spans:
         """The spans to quote in this many tokens: the chosen passages with their margins. `already`: what is quoted in
         any case."""
         if room <= 0:
@@ -287,7 +270,7 @@ class _FoldedTurns:
         view, index, passages = self.view, self.index, self.passages
         choice = PassageChoice(passages, tag=TAG if self.talk >= MOSTLY_TALK else OWN_LINE)
         items = [one.names for one in passages]
-        within = (passage for passage in passages if passage.entry in already and _is_within(passage, already))
+        within = (passage for passage in passages if _is_within(passage, already))
         quoted = {name for passage in within for name in passage.names}
         choice.cover(
             (1 - LESS_NAMES_FOR_CHAT * self.talk) * room,
@@ -297,22 +280,21 @@ class _FoldedTurns:
             factors=self._factors,
         )
         left = room - choice.spent
-        if by_words and left > MIN_FOR_WORDS * room:
+        if self.talk >= MOSTLY_TALK and left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units)
-        chosen: Spans = {}
-        for at in sorted(choice.taken):
-            passage = passages[at]
-            if (shown := self._shown.get(at)) is None:
-                shown = self._shown[at] = self._with_margins(passage)
-            chosen.setdefault(passage.entry, {}).setdefault(passage.text, []).append(shown)
-        return chosen
+        taken = [(passages[at], self._with_margins(at)) for at in sorted(choice.taken)]
+        return merged(*({(one.entry, one.text): [shown]} for one, shown in taken))
 
-    def _with_margins(self, passage: Passage) -> Span:
-        """What is quoted of a passage that was chosen, with its margins."""
-        indexed = self.index.at(self.view, passage.entry)
-        if passage.margin and indexed.role != "note":
-            return with_margins(self._text_of(passage), passage.start, passage.end)
-        return passage.start, passage.end
+    def _with_margins(self, at: int) -> Span:
+        """What is quoted of a passage that was chosen, with its margins. Cached from one try of a record to the
+        next."""
+        passage = self.passages[at]
+        if (found := self._shown.get(at)) is None:
+            found = passage.start, passage.end
+            if passage.margin and self.index.at(self.view, passage.entry).role != "note":
+                found = with_margins(self._text_of(passage), *found)
+            self._shown[at] = found
+        return found
 
     # ---- what the record says
 
@@ -326,9 +308,11 @@ class _FoldedTurns:
         alone: dict[int, list[str]] = {}
         for entry, name in names:
             alone.setdefault(self._places[entry], []).append(quoting.disarmed(name, self.view.notes))
-        turns = list(self._unquoted)
-        for at in {self._places[seq] for seq in spans}:
-            turns[at] = self._turn_of(self.units[at], spans)
+        turns, of_unit = list(self._unquoted), defaultdict[int, dict[tuple[int, int], list[Span]]](dict)
+        for place, some in sorted(spans.items()):
+            of_unit[self._places[place[0]]][place] = some
+        for at, its_spans in of_unit.items():
+            turns[at] = self._turn_of(self.units[at], its_spans)
         for at, its_names in alone.items():
             turns[at] = replace(turns[at], names=tuple(its_names))
         return turns
@@ -356,10 +340,9 @@ class _FoldedTurns:
     def _turn_of(self, unit: Unit, spans: Spans) -> RecordTurn:
         """A unit of which something is quoted as a turn, cached: from one try of a record to the next, most turns quote
         the same."""
-        quoted = {seq: spans[seq] for seq in unit.seqs if seq in spans}
-        key = unit.key, str(quoted)
+        key = unit.key, str(spans)
         if (found := self._turns.get(key)) is None:
-            found = self._turns[key] = self._turn(unit, quoted)
+            found = self._turns[key] = self._turn(unit, spans)
         return found
 
     def _texts(self, seq: int) -> list[tuple[str, int]]:
@@ -424,11 +407,9 @@ class _FoldedTurns:
         """What is quoted of each text of an entry of which something is: of a call under its index, of the words before
         the calls under numbers below 0."""
         found: dict[int, list[str]] = {}
-        if seq not in spans:
-            return found
-        indexed = self.index.at(self.view, seq)
-        for number, chosen in sorted(spans[seq].items()):
-            at, fact = number - len(self._texts(seq)) + len(indexed.calls), self._fact(seq)
+        for number, chosen in ((number, some) for (entry, number), some in spans.items() if entry == seq):
+            indexed, fact = self.index.at(self.view, seq), self._fact(seq)
+            at = number - len(self._texts(seq)) + len(indexed.calls)
             if at >= 0 and isinstance(fact, Assistant):
                 quotes = argument_quotes(fact.calls[at], indexed.calls[at], chosen)
             else:
@@ -451,7 +432,7 @@ def _path(action: Action) -> str:
 
 def _is_within(passage: Passage, spans: Spans) -> bool:
     """Whether a passage is in one of the spans."""
-    found = spans.get(passage.entry, {}).get(passage.text, ())
+    found = spans.get((passage.entry, passage.text), ())
     return any(start <= passage.start and passage.end <= end for start, end in found)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from transom.core.edit import Span
@@ -20,14 +19,15 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.record.index import Index
 from transom.strategies.record.own_words import OwnWords
-from transom.strategies.record.passage_choice import PassageChoice
+from transom.strategies.record.passage_choice import PassageChoice, cover_words
 from transom.strategies.record.passages import between_words, readable, sentences
-from transom.strategies.record.word_choice import cover_words
 from transom.strategies.text.spans import joined
-from transom.strategies.text.terms import signal_count
 
-Spans = dict[int, dict[int, list[Span]]]
-"""What is quoted: of each entry, of each of its texts, these spans."""
+Spans = Mapping[tuple[int, int], list[Span]]
+"""What is quoted: of a text of an entry, by the entry and the number of the text, these spans."""
+
+Chosen = tuple[Spans, float]
+"""What is quoted of messages, and its tokens, about."""
 
 SAID = (800, 300, 100)
 """How many tokens of a message of the user are quoted; a shorter message stands whole. The first of these numbers with
@@ -57,53 +57,40 @@ QUESTIONS = ("?", "？")
 """How a question ends."""
 
 
-class QuotedMessages(Struct, frozen=True):
-    """What is quoted of messages, and its tokens, about."""
-
-    spans: Spans = {}
-    tokens: float = 0
-
-
 class MessageQuotes:
     """Chooses what is quoted of the messages among these units."""
 
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units
 
-    def chosen(self, of_user: float, of_others: float, more: float) -> QuotedMessages:
+    def chosen(self, of_user: float, of_others: float, more: float) -> Chosen:
         """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` and what
         the user's leave. Those that do not fit have `more`, at their shortest."""
-        said = next((one for one in self._whole if one.tokens <= of_user), None) or self._by_words(of_user)
-        others = self._fitting(of_others + max(0.0, of_user - said.tokens), more)
-        return QuotedMessages(merged(said.spans, others.spans), said.tokens + others.tokens)
+        said, tokens = next((one for one in self._whole if one[1] <= of_user), None) or self._by_words(of_user)
+        others, more_tokens = self._fitting(of_others + max(0.0, of_user - tokens), more)
+        return merged(said, others), tokens + more_tokens
 
     @cached_property
-    def _whole(self) -> list[QuotedMessages]:
+    def _whole(self) -> list[Chosen]:
         """Quotes of all that the user said, one for each number in `SAID`; of a longer message, what tells most."""
         return [self._quoted([(one, most) for one in self._said]) for most in SAID]
 
-    def _by_words(self, room: float) -> QuotedMessages:
+    def _by_words(self, room: float) -> Chosen:
         """The sentences of the user with most words that no other has, in this many tokens. If no word is rare, an
         equal part of each message; nothing if that would be only a few words."""
-        said = dict.fromkeys((one.entry, one.number) for one in self._said)
-        found = (
-            one
-            for entry in dict.fromkeys(entry for entry, _ in said)
-            for one in self.index.at(self.view, entry).passages
-        )
+        said = dict.fromkeys(map(_place, self._said))
+        entries = dict.fromkeys(entry for entry, _ in said)
+        found = (one for entry in entries for one in self.index.at(self.view, entry).passages)
         choice = PassageChoice([replace(one, margin=0.0) for one in found if (one.entry, one.text) in said])
         cover_words(self.view, self.index, choice, room, self.units)
         if not choice.taken:  # no word is rare
             each = int(room / max(1, len(self._said))) - TAG
-            return self._quoted([(one, each) for one in self._said]) if each >= REMARK[-1] else QuotedMessages()
-        spans: Spans = {}
-        for at in sorted(choice.taken):
-            one = choice.passages[at]
-            spans.setdefault(one.entry, {}).setdefault(one.text, []).append((one.start, one.end))
-        whole = {seq: {number: joined(of) for number, of in some.items()} for seq, some in spans.items()}
-        return QuotedMessages(whole, choice.spent)
+            return self._quoted([(one, each) for one in self._said]) if each >= REMARK[-1] else ({}, 0)
+        taken = map(choice.passages.__getitem__, sorted(choice.taken))
+        spans = merged(*({(one.entry, one.text): [(one.start, one.end)]} for one in taken))
+        return {place: joined(of) for place, of in spans.items()}, choice.spent
 
-    def _fitting(self, room: float, more: float) -> QuotedMessages:
+    def _fitting(self, room: float, more: float) -> Chosen:
         """Quotes of what others than the user said in this many tokens. Where there is no room for all, the older ones
         get shorter before the newer ones. Where all are as short as can be they may have `more`; then the oldest are
         left out."""
@@ -127,17 +114,17 @@ class MessageQuotes:
             first += 1
         return self._quoted([(one, limit) for (one, _), limit in zip(messages, limits, strict=True)][first:])
 
-    def _quoted(self, messages: Sequence[tuple[OwnWords, int]]) -> QuotedMessages:
+    def _quoted(self, messages: Sequence[tuple[OwnWords, int]]) -> Chosen:
         """Quotes of these messages, of each at most this many tokens."""
-        spans: Spans = {}
+        spans: dict[tuple[int, int], list[Span]] = {}
         tokens = 0.0
         for one, most in messages:
             limit = int(most / one.rate)
             own = list(one.spans)
             chosen = own if one.length <= LONGER * limit else _shortened(self._text(one), own, limit)
             tokens += _cost(one, sum(end - start for start, end in chosen))
-            spans.setdefault(one.entry, {})[one.number] = chosen
-        return QuotedMessages(spans, tokens)
+            spans[_place(one)] = chosen
+        return spans, tokens
 
     def _text(self, one: OwnWords) -> str:
         fact = self.view.fetch(one.entry).body
@@ -173,11 +160,9 @@ class MessageQuotes:
 
 def merged(*quoted: Spans) -> Spans:
     """The spans of all."""
-    whole: Spans = {}
-    for one in quoted:
-        for seq, of in one.items():
-            for number, spans in of.items():
-                whole.setdefault(seq, {}).setdefault(number, []).extend(spans)
+    whole: dict[tuple[int, int], list[Span]] = defaultdict(list)
+    for place, spans in chain.from_iterable(one.items() for one in quoted):
+        whole[place] += spans
     return whole
 
 
@@ -191,19 +176,18 @@ def _cost(one: OwnWords, characters: int) -> float:
 
 
 def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
-    """Spans of a text in at most this many characters: its beginning, its end, and between them the sentences that tell
-    most. A question at the end comes first: the next message may be a mere yes."""
+    """Spans of a text in at most this many characters: its beginning, its end, and then what follows the beginning. A
+    question at the end comes first: the next message may be a mere yes."""
     pieces = [
         (start + at, start + end)
         for start, stop in own
         for at, end in sentences(text[start:stop], least=SENTENCE)
         if text[start + at : start + end].strip()
     ]
-    between = sorted(range(1, len(pieces) - 1), key=lambda at: (-_density(text, pieces[at]), at))
     left, last = most, len(pieces) - 1
     ends = (last, 0) if text[slice(*pieces[last])].rstrip().endswith(QUESTIONS) else (0, last)
     taken: set[int] = set()
-    for at in dict.fromkeys((*ends, *between)):
+    for at in dict.fromkeys((*ends, *range(last))):
         length = pieces[at][1] - pieces[at][0]
         if length <= left:
             taken.add(at)
@@ -213,8 +197,3 @@ def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
         pieces[0] = start, max(between_words(text, min(end, start + max(SENTENCE, left))), start + 1)
         taken.add(0)
     return joined(pieces[at] for at in taken)
-
-
-def _density(text: str, span: Span) -> float:
-    """How much of a sentence names, counts, asks or forbids something."""
-    return signal_count(text, *span) / (span[1] - span[0] + SENTENCE)

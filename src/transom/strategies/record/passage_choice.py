@@ -1,17 +1,22 @@
-"""Maximum coverage: a greedy choice of passages that hold as many needed names as possible in a number of tokens.
+"""What a record quotes of what it could: passages by the names in them, passages by their rare words, and names alone.
 
-The greedy algorithm for a monotone submodular gain under a knapsack, by gain per cost, with a lazy queue (Minoux 1978).
-Gains are whole numbers, so that their sum is the same in any order. It is approximately greedy: once an entry's tag is
-paid, its other passages get cheaper, but their place in the queue is corrected only when they are popped, or when a
-neighbour is taken.
+The choice is maximum coverage: as many needed names as possible in a number of tokens. The greedy algorithm for a
+monotone submodular gain under a knapsack, by gain per cost, with a lazy queue (Minoux 1978). Gains are whole numbers,
+so that their sum is the same in any order. It is approximately greedy: once an entry's tag is paid, its other passages
+get cheaper, but their place in the queue is corrected only when they are popped, or when a neighbour is taken.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
-from itertools import takewhile
+from itertools import chain, takewhile
+from statistics import median
 
+from transom.core.unit import Unit
+from transom.core.view import View
+from transom.strategies.record.index import Index
 from transom.strategies.record.passages import Passage
 
 TAG = 5
@@ -22,6 +27,24 @@ FINE = 1_000_000
 
 FULL = 0.003
 """If less than this share of the budget is left, no passage is looked for."""
+
+REPEATED_WORD = 0.5
+"""The worth of each further passage with the same word, as a share of the one before."""
+
+SHORT_MESSAGE = 100
+"""Messages of up to this many tokens count whole."""
+
+USER, MODEL = "user", "assistant"
+"""The roles whose messages are compared."""
+
+BESIDE_NAME = 8
+"""Characters that a name costs beside its own, about."""
+
+GAP = 2
+"""Tokens of the mark between two names."""
+
+TRIED = 2.0
+"""How many times the names that fit are looked up in their texts, about."""
 
 
 class PassageChoice:
@@ -117,3 +140,77 @@ class _Worth(dict[str, int]):
     def __missing__(self, item: str) -> int:
         value = self[item] = self._of(item)
         return value
+
+
+def cover_words(view: View, index: Index, choice: PassageChoice, room: float, hidden: Sequence[Unit]) -> None:
+    """Choose more passages by their words, in at most `room` tokens: words of short messages and of the user count more
+    than those of long replies. `hidden`: the turns by which is measured who says more, the user or the model."""
+    words = index.words.update(view, index)
+    entries = dict.fromkeys(passage.entry for passage in choice.passages)
+    of_entry = {seq: words.at(view, index, seq) for seq in entries}
+    items = [of_entry[one.entry][one.text, one.start] for one in choice.passages]
+    times = Counter(chain.from_iterable(items[at] for at in choice.taken))
+
+    def worth(word: str) -> int:
+        return int(words.weight(word) * REPEATED_WORD ** times[word])
+
+    factors = _length_factors(view, index, entries, hidden)
+    by_passage = [factors[one.entry] for one in choice.passages]
+    choice.cover(room, items, worth, repeated=REPEATED_WORD, factors=by_passage)
+
+
+def _length_factors(view: View, index: Index, entries: Iterable[int], hidden: Sequence[Unit]) -> dict[int, float]:
+    """The worth of a word in each entry: less in messages of more than `SHORT_MESSAGE` tokens, and less in those of the
+    model if it says more than the user: (median length of the user's messages ÷ the model's)², from 0.1 to 1. Who says
+    little says what matters."""
+    heads = [index.at(view, unit.seqs[0]) for unit in hidden]
+    of_user, of_model = (median([one.tokens for one in heads if one.role == role] or [0]) for role in (USER, MODEL))
+    verbosity = min(1.0, max(0.1, (of_user / of_model) ** 2)) if of_user and of_model else 1.0
+    found = {seq: index.at(view, seq) for seq in entries}
+    return {
+        seq: min(1.0, SHORT_MESSAGE / max(1, one.tokens)) * (verbosity if one.role == MODEL else 1.0)
+        for seq, one in found.items()
+    }
+
+
+def name_quotes(
+    passages: Sequence[Passage],
+    text_of: Callable[[Passage], str],
+    needed: Sequence[Sequence[str]],
+    worth: Callable[[str], int],
+    factors: Sequence[float],
+    room: float,
+) -> list[tuple[int, str]]:
+    """Names to quote alone in this many tokens, each with its entry: those of most worth for each token first.
+
+    `needed`: the names for which each passage may be quoted; `factors`: how much they are worth there. A name is taken
+    from the passage with the greatest factor, the newest of these.
+    """
+    place: dict[str, int] = {}
+    for at in range(len(passages) - 1, -1, -1):
+        for name in needed[at]:
+            if name.isdecimal() and any(name in other and name != other for other in needed[at]):
+                continue  # the number of an id says nothing without the rest
+            if (other := place.get(name)) is None or factors[at] > factors[other]:
+                place[name] = at
+
+    def rank(name: str) -> tuple[float, int, str]:
+        return -worth(name) * factors[place[name]] / (BESIDE_NAME + len(name)), -place[name], name
+
+    found: list[Passage] = []
+    left = TRIED * room
+    for name in sorted(place, key=rank):
+        if left < 0:
+            break
+        whole = passages[place[name]]
+        text = text_of(whole)
+        if (start := text.find(name, whole.start, whole.end + len(name))) >= 0:
+            end = start + len(name)
+            tokens = len(name) * whole.tokens / (whole.end - whole.start) + GAP
+            inside = tuple(one for one in needed[place[name]] if one in name)
+            found.append(Passage(whole.entry, whole.text, start, end, tokens, 0, inside, True, True))
+            left -= tokens
+    choice = PassageChoice(sorted(found), tag=0)
+    choice.cover(room, [one.names for one in choice.passages], worth)
+    taken = (choice.passages[at] for at in sorted(choice.taken))
+    return [(one.entry, text_of(one)[one.start : one.end]) for one in taken]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -82,16 +83,6 @@ def readable(fact: Fact) -> list[tuple[str, int]]:
     return texts
 
 
-def is_readable(fact: Fact) -> bool:
-    """Whether `readable` finds any text in a fact. A call always has one: its name."""
-    if is_repeated(fact):
-        return False
-    if own_text(fact):
-        return True
-    parts = (part for _, part in addressed_parts(fact))
-    return any(isinstance(part, Call) or (isinstance(part, Text) and part.text) for part in parts)
-
-
 def is_repeated(fact: Fact) -> bool:
     """Whether a fact says nothing of its own: announced state is announced again when a fold hides it, and what was
     recalled from the log is in the log."""
@@ -103,12 +94,20 @@ def call_text(call: Call) -> str:
     return f"{call.name} " + "\n".join(f"{key}: {value}" if key else value for key, value in arguments(call))
 
 
-class Argument(Struct, frozen=True):
-    """An argument in the text of its call (`call_text`): its value, and where that begins."""
+class Argument(NamedTuple):
+    """An argument in the text of its call (`call_text`): where its name begins, where its value begins and ends. Its
+    name stands in every call of the tool."""
 
     name: str
     value: str
+    begin: int
     start: int
+    end: int
+
+    @property
+    def is_unquoted(self) -> bool:
+        """Whether it is never quoted: an edit takes it away, or it only says how long or how much."""
+        return self.name in REPLACED or is_limit(self.name, self.value)
 
 
 def arguments_in_text(call: Call) -> Iterator[Argument]:
@@ -116,24 +115,8 @@ def arguments_in_text(call: Call) -> Iterator[Argument]:
     at = len(call.name) + 1
     for name, value in arguments(call):
         start = at + (len(name) + 2 if name else 0)
-        yield Argument(name, value, start)
+        yield Argument(name, value, at, start, start + len(value))
         at = start + len(value) + 1
-
-
-def unquoted_spans(call: Call) -> list[Span]:
-    """The spans of a call's text that are never quoted, in order, each with the name of its argument."""
-    left_out = filter(is_unquoted, arguments_in_text(call))
-    return [(one.start - len(one.name) - 2 if one.name else one.start, one.start + len(one.value)) for one in left_out]
-
-
-def argument_name_spans(call: Call) -> list[Span]:
-    """The spans of a call's text that are names of its arguments: they stand in every call of the tool."""
-    return [(one.start - len(one.name) - 2, one.start) for one in arguments_in_text(call) if one.name]
-
-
-def is_unquoted(one: Argument) -> bool:
-    """Whether an argument is never quoted: an edit takes it away, or it only says how long or how much."""
-    return one.name in REPLACED or is_limit(one.name, one.value)
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:

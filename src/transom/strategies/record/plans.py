@@ -44,12 +44,12 @@ def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequenc
     (-1, "") if there is no plan, if all of it is done, or if a turn `beside` them, which the window shows, has a newer
     one.
     """
-    tools = {*PLAN_TOOLS, *TASK_CHANGES}
-    unit = next(
-        (one for one in reversed(units) if any(done.action.tool in tools for done in index.calls_of(view, one))), None
-    )
-    later = [call for one in beside if unit is not None and one.key > unit.key for call in _calls(one.first_fact)]
-    if unit is None or any(call.name in PLAN_TOOLS for call in later):
+
+    def has(one: Unit, tools: Sequence[str]) -> bool:
+        return any(done.action.tool in tools for done in index.calls_of(view, one))
+
+    unit = next((one for one in reversed(units) if has(one, (*PLAN_TOOLS, *TASK_CHANGES))), None)
+    if unit is None or any(one.key > unit.key and has(one, PLAN_TOOLS) for one in beside):
         return -1, ""
     whole = next((call for call in _calls(view.fetch(unit.seqs[0]).body) if call.name in PLAN_TOOLS), None)
     items = plan_items(whole) if whole is not None else _tasks(view, index, unit)

@@ -9,7 +9,7 @@ from transom.core.message import Call
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.arguments import DESCRIBES, NUMBER, SETTINGS
 from transom.strategies.actions.outcome import HEADER
-from transom.strategies.record.passages import Argument, arguments_in_text, is_unquoted, quoted_spans
+from transom.strategies.record.passages import Argument, arguments_in_text, quoted_spans
 from transom.strategies.text.identifiers import names_of
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.spans import joined
@@ -28,15 +28,15 @@ def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[st
 
 def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
     """The quotes of these spans of a call's text (`call_text`), one for each argument. Not of arguments that its line
-    says at length, not of those that are never quoted (`is_unquoted`), and not of the words that describe a command. A
-    command that changes no file has its line alone: what is longer is a script that ran once."""
+    says at length, not of those that are never quoted, and not of the words that describe a command. A command that
+    changes no file has its line alone: what is longer is a script that ran once."""
     found: list[str] = []
     is_command = bool(action.commands)
     if is_command and not action.changes:
         return []
     for one in arguments_in_text(call):
         if (
-            is_unquoted(one)
+            one.is_unquoted
             or _is_said(one, action.text, is_command=is_command)
             or (is_command and one.name in DESCRIBES)
         ):

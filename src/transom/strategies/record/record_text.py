@@ -30,6 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import quoting, texts
+from transom.strategies.actions.edits import file_of
 
 CHARACTERS_PER_TOKEN = 3.2
 """Of a line of a record, about; what is built is counted exactly, and built again if it is too large."""
@@ -113,12 +114,12 @@ def _with_paths(turns: Sequence[RecordTurn]) -> Iterator[RecordTurn]:
     """These turns, with each path in full where it comes first, and then only with as much of its end as tells it from
     the other paths."""
     shown: set[str] = set()
-    ends = Counter(_last_part(path) for path in {call.path for turn in turns for call in turn.calls})
+    ends = Counter(file_of(path) for path in {call.path for turn in turns for call in turn.calls})
     for turn in turns:
         calls: list[CallLine] = []
         for call in turn.calls:
-            is_known = call.path in shown and ends[_last_part(call.path)] == 1
-            subject = _last_part(call.path) if is_known else call.path or call.subject
+            is_known = call.path in shown and ends[file_of(call.path)] == 1
+            subject = file_of(call.path) if is_known else call.path or call.subject
             calls.append(replace(call, subject=subject))
             if call.path:
                 shown.add(call.path)
@@ -219,22 +220,13 @@ def _counted(turns: Sequence[RecordTurn]) -> str:
     for tool, times in Counter(call.tool for call in calls).most_common():
         failed = [call for call in calls if call.tool == tool and call.failed]
         name = f"{times:,} × {tool}" if times > 1 else tool
-        clauses.append(f"{name} ({len(failed):,} {_last_failure(failed[-1])})" if failed else name)
+        last = failed[-1].outcome.removeprefix("failed: ") if failed else ""
+        clauses.append(f"{name} ({len(failed):,} failed, the last one: {last})" if failed else name)
     clauses += dict.fromkeys(turn.role_and_media for turn in turns if not turn.calls)
     runs = [call for call in calls if call.has_verdict]
     if runs and not runs[-1].failed:  # a failure is told with the number of them
         clauses.append(texts.last_test_run(runs[-1].subject, runs[-1].outcome))
     return f"{_numbers(turns)} {', '.join(clauses)}"
-
-
-def _last_failure(call: CallLine) -> str:
-    """How the last failed call of a tool ended."""
-    return f"failed, the last one: {call.outcome.removeprefix('failed: ')}"
-
-
-def _last_part(path: str) -> str:
-    """The file of a path."""
-    return path.rpartition("/")[2]
 
 
 def _numbers(turns: Sequence[RecordTurn]) -> str:

@@ -47,7 +47,10 @@ def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
     """The names of `one` that need no other quote. If a call has changed something since a fold quoted it, the name of
     what was changed needs a quote again."""
     names = visible_names(index, view, one)
-    return names - index.changed_after(view.unit(one.last).seqs[0]) if isinstance(one, FoldedSlot) else names
+    if not isinstance(one, FoldedSlot):
+        return names
+    last, changed = view.unit(one.last).seqs[0], index.last_changes()
+    return frozenset(name for name in names if changed.get(name, -1) <= last)
 
 
 def visible_texts(one: Visible) -> list[str]:

@@ -1,8 +1,8 @@
 """One way to shorten parts of turns: `Shorten(which, form)`.
 
-A *selector* says which parts: old results, copies, arguments of failed calls, old reasoning (`selectors.py`,
-`repeated.py`). A *form* says what is left of them: both ends, a stub, a line, a marker, nothing (`forms.py`). Both are
-plain functions, or callable objects with settings, so that users can write their own.
+A *selector* says which parts: old results, copies, arguments of failed calls, old reasoning (`selectors.py`). A *form*
+says what is left of them: both ends, a stub, a line, a marker, nothing (`forms.py`). Both are plain functions, or
+callable objects with settings, so that users can write their own.
 """
 
 from __future__ import annotations
