@@ -87,15 +87,13 @@ def test_titles_in_the_quotes_of_a_script_without_blanks_are_names():
 
 
 def test_words_of_scripts_without_blanks_are_every_two_letters():
-    assert list(words_in("我喜欢读书 and Reading in Paris")) == [
-        "我喜", "喜欢", "欢读", "读书", "and", "read", "pari",
-    ]  # fmt: skip
-    assert words_in("went to Paris. Then home") == {"went": False, "pari": True, "then": False, "home": False}
+    assert words_in("我喜欢读书 and Reading in Paris") == ("我喜", "喜欢", "欢读", "读书", "and", "read", "pari")
+    assert words_in("went to Paris. Then home") == ("went", "pari", "then", "home")
 
 
 @given(st.text(alphabet="aBcD E.F1:\"'\n_g-", max_size=40))
 def test_words_of_plain_ascii_are_found_as_in_any_text(text):
-    assert list(words_in(text).items()) == list(words_in(f"{text} é").items())
+    assert words_in(text) == words_in(f"{text} é")
 
 
 @given(st.text(alphabet="ab ,.\n。x", max_size=3_000), st.sampled_from([0.25, 0.9]))
@@ -257,7 +255,8 @@ def test_the_fold_names_the_entries_that_it_quotes():
         quoting = [line for line in parse(fold.text).lines if line.below or line.inner]
         heads = {conv.view.unit(conv.view.unit_of[seq]).seqs[0] for seq in fold.quotes}
         assert all(any(line.first <= seq <= line.last for line in quoting) for seq in heads)
-        assert all(any(line.first <= seq <= line.last for seq in heads) for line in quoting)
+        # a line without a quote below it may still say in the result's words how its call ended
+        assert all(any(line.first <= seq <= line.last for seq in heads) for line in quoting if line.below)
 
 
 def test_results_of_one_turn_that_would_fill_the_room_are_clipped_together_on_arrival():
