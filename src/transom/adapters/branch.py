@@ -131,7 +131,8 @@ class Branch:
             if before is not now and not (isinstance(now, dict) and before == now):
                 break
             same += 1
-        if same and same < len(messages) and _is_of_turn(self._pieces, same):
+        last = next((piece.fact for piece in reversed(self._pieces) if piece.at < same), None)
+        if same < len(messages) and isinstance(last, Assistant):
             same = 0  # a turn may go on behind it
         kept = [piece for piece in self._pieces if piece.at < same] if same < len(old) else self._pieces
         new = self.format.read(messages[same:]) if same < len(messages) else []
@@ -251,12 +252,6 @@ def _is_joined(text: str, shown: Sequence[Sequence[str]]) -> bool:
 def _head_length(pieces: Sequence[Piece]) -> int:
     """How many instructions stand before everything else."""
     return next((at for at, piece in enumerate(pieces) if not isinstance(piece.fact, Instruction)), len(pieces))
-
-
-def _is_of_turn(pieces: Sequence[Piece], stop: int) -> bool:
-    """Whether the last fact before the message with index `stop` is a turn of the model. False if there is none."""
-    last = next((piece for piece in reversed(pieces) if piece.at < stop), None)
-    return last is not None and isinstance(last.fact, Assistant)
 
 
 def _overlap(logged: Sequence[_Said], listed: Sequence[_Said]) -> int:

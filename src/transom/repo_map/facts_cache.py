@@ -82,12 +82,9 @@ class FactsCache:
                 self._file.unlink(missing_ok=True)
                 self._write(rows, gone)
         except (sqlite3.Error, OSError) as problem:
-            self._warn(problem)
-
-    def _warn(self, problem: Exception) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            _logger.warning("repo map: going on without the cache %s: %s", quote(str(self._file)), problem)
+            if not self._has_warned:
+                self._has_warned = True
+                _logger.warning("repo map: going on without the cache %s: %s", quote(str(self._file)), problem)
 
     def _write(self, rows: list[tuple[str, bytes]], gone: set[str]) -> None:
         with closing(self._open()) as db, transaction(db):

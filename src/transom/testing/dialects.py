@@ -8,7 +8,7 @@ class TestMyDialect(DialectConformance):
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -93,12 +93,9 @@ class DialectConformance:
     # ---- every log, also one from another provider
 
     def test_every_window_obeys_the_rules_and_holds_what_it_shows(self) -> None:
-        @_PATIENT
-        @given(logs())
-        def check(log: list[Entry]) -> None:
-            view = closed_view(log, self.dialect)
+        def check(view: View) -> None:
             body = render(view, self.dialect)
-            shown = self._messages(body)
+            shown = body[self._key]
             if shown:
                 assert self.dialect.violations(body) == []
             everything = json.dumps(list(strings_in(shown)), ensure_ascii=False)
@@ -109,23 +106,17 @@ class DialectConformance:
                 assert at >= 0, text
                 at += len(quoted)
 
-        check()
+        self._of_random_views(check)
 
     def test_the_count_is_never_less_than_what_is_sent(self) -> None:
-        @_PATIENT
-        @given(logs())
-        def check(log: list[Entry]) -> None:
-            view = closed_view(log, self.dialect)
+        def check(view: View) -> None:
             texts = strings_in(render(view, self.dialect), self.uncounted)
             assert sum(map(WordCounter().count, texts)) <= view.total.tokens
 
-        check()
+        self._of_random_views(check)
 
     def test_what_is_joined_for_a_prefix_is_a_prefix(self) -> None:
-        @_PATIENT
-        @given(logs())
-        def check(log: list[Entry]) -> None:
-            view = closed_view(log, self.dialect)
+        def check(view: View) -> None:
             rendered = [message for slot in view.slots for message in self.dialect.render_slot(slot)]
             before = json.dumps([list(each) for each in rendered])
             whole = list(_pieces(self.dialect.join(rendered)))
@@ -134,7 +125,7 @@ class DialectConformance:
                 assert whole[: len(part)] == part
             assert json.dumps([list(each) for each in rendered]) == before
 
-        check()
+        self._of_random_views(check)
 
     # ---- tools
 
@@ -151,6 +142,16 @@ class DialectConformance:
         assert [value for key, value in with_tool.items() if key not in without] == [tools]
 
     # ---- helpers
+
+    def _of_random_views(self, check: Callable[[View], None]) -> None:
+        """Check the views of random logs, each as a request in this dialect would send it."""
+
+        @_PATIENT
+        @given(logs())
+        def checked(log: list[Entry]) -> None:
+            check(closed_view(log, self.dialect))
+
+        checked()
 
     def _view(self, bodies: Sequence[Body]) -> View:
         """The view of a log with these bodies."""
@@ -176,10 +177,6 @@ class DialectConformance:
     def _key(self) -> str:
         """The key of the messages in a body."""
         return next(key for key, value in self.dialect.body(Head(), []).items() if value == [])
-
-    def _messages(self, body: Raw) -> list[Raw]:
-        """The messages in a body."""
-        return body[self._key]
 
 
 def _pieces(messages: Sequence[Raw]) -> Iterator[tuple[object, object]]:

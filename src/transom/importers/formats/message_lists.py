@@ -29,17 +29,11 @@ def _under(key: str, name: str, label: str = "id") -> Callable[[Raw], Iterator[C
     return bodies
 
 
-def _turns(value: Raw) -> list[Any]:
-    return next(
-        cast("list[Any]", value[key]) for key in ("conversations", "conversation") if objects_in(value.get(key))
-    )
-
-
 def _sharegpt(value: Raw) -> Iterator[ConversationBody]:
     tools = parsed_text(value.get("tools"))
     yield ConversationBody(
         id=text(value, "id"),
-        messages=_turns(value),
+        messages=value["conversations"] if objects_in(value.get("conversations")) else value["conversation"],
         format="sharegpt",
         system=value.get("system"),
         tools=tools if isinstance(tools, list) else None,

@@ -86,7 +86,8 @@ def request_message(part: Raw) -> Raw | None:
     answers = text(part, "tool_call_id") if text(part, "tool_name") else ""
     if kind == "tool-return" or (kind == "retry-prompt" and answers):
         items = as_items(content)
-        if kind == "tool-return" and any(map(_is_media, items)):
+        media = {"binary", *_URLS}  # the model gets them as such
+        if kind == "tool-return" and any(text(as_dict(item), "kind") in media for item in items):
             return {"role": "tool", "tool_call_id": text(part, "tool_call_id"), "content": _user_parts(items)}
         said = content if isinstance(content, str) else compact_json(content)
         if kind == "retry-prompt" or text(part, "outcome") in {"failed", "denied"}:
@@ -95,11 +96,6 @@ def request_message(part: Raw) -> Raw | None:
     if kind in {"retry-prompt", "retry-feedback"}:
         return {"role": "user", "content": content if isinstance(content, str) else compact_json(content)}
     return None
-
-
-def _is_media(item: object) -> bool:
-    """Whether a value in a result is an image or a file, which the model gets as such."""
-    return text(as_dict(item), "kind") in {"binary", *_URLS}
 
 
 def _user_parts(content: object) -> list[Raw]:
