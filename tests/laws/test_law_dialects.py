@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 
 from transom.core.entry import Entry
-from transom.core.message import Head
-from transom.testing.dialects import closed_view, shown_texts, strings_in
+from transom.core.message import Head, strings_in
+from transom.testing.dialects import closed_view, shown_texts
 from transom.testing.random_logs import logs
 from transom.wire.dialects import DIALECTS, dialect_named
 from transom.wire.rendering import render_messages
@@ -24,7 +24,7 @@ def test_one_log_in_every_dialect(log: list[Entry]) -> None:
         request = spoken.body(head, messages)
         if messages:
             assert spoken.violations(request) == [], name
-        everything = json.dumps(list(strings_in(messages)), ensure_ascii=False)
+        everything = json.dumps(list(strings_in(messages, without=())), ensure_ascii=False)
         at = 0
         for text in shown_texts(view):
             quoted = json.dumps(text, ensure_ascii=False)[1:-1]

@@ -321,13 +321,10 @@ class _SchemaArguments:
 
 def _schema(name: str, struct: type[Struct], described: dict[str, str]) -> Raw:
     try:
-        (_,), parts = msgspec.json.schema_components(
-            (struct,), schema_hook=pydantic_schema, ref_template="#/$defs/{name}"
-        )
+        own = json_schema(struct)
     except (TypeError, ValueError, NotImplementedError) as error:
         lines = str(error).splitlines()  # for a type that it does not know, the last line names the type
         raise InvalidSetting(f"tool {quote(name)}: a parameter has no schema: {shorten(lines[-1], 300)}") from None
-    own = parts.pop(struct.__name__)
     properties = {
         key: {**({"description": described[key]} if key in described else {}), **value}
         for key, value in own["properties"].items()
@@ -335,11 +332,25 @@ def _schema(name: str, struct: type[Struct], described: dict[str, str]) -> Raw:
     schema: Raw = {"type": "object", "properties": properties}
     if own.get("required"):
         schema["required"] = own["required"]
-    definitions = {**parts, **hoisted(schema), **hoisted(parts)}
+    return {**schema, **({"$defs": own["$defs"]} if "$defs" in own else {})}
+
+
+def json_schema(kind: type[Any]) -> Raw:
+    """The JSON schema of a type; the types within it are under its `$defs`. Raises TypeError, ValueError or
+    NotImplementedError for a type that has none."""
+    parts: Raw = {}
+    if hasattr(kind, "model_json_schema"):
+        schema = {**_pydantic_schema(kind)}
+    else:
+        _, parts = msgspec.json.schema_components((kind,), schema_hook=_pydantic_schema, ref_template="#/$defs/{name}")
+        schema = {**parts[kind.__name__]}
+    definitions = {**parts, **_hoisted(schema), **_hoisted(parts)}
+    if f"#/$defs/{kind.__name__}" not in msgspec.json.encode([schema, definitions]).decode():  # it is not recursive
+        definitions.pop(kind.__name__, None)
     return {**schema, **({"$defs": definitions} if definitions else {})}
 
 
-def pydantic_schema(kind: type) -> Raw:
+def _pydantic_schema(kind: type) -> Raw:
     """The schema of a pydantic model. Raises NotImplementedError for any other type."""
     make: Any = getattr(kind, "model_json_schema", None)
     if make is None:
@@ -347,7 +358,7 @@ def pydantic_schema(kind: type) -> Raw:
     return make(ref_template="#/$defs/{model}")
 
 
-def hoisted(schema: Any) -> Raw:
+def _hoisted(schema: Any) -> Raw:
     """Take the `$defs` out of a schema, in place and at any depth, and return them: references point to the root."""
     found: Raw = {}
     stack: list[Any] = [schema]

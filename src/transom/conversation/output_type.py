@@ -7,7 +7,7 @@ from typing import Any, cast, get_origin, is_typeddict
 
 import msgspec
 
-from transom.conversation.function_tool import hoisted, pydantic_schema, pydantic_value
+from transom.conversation.function_tool import json_schema, pydantic_value
 from transom.core.message import Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
 
@@ -53,22 +53,11 @@ def _is_object_type(kind: type[Any]) -> bool:
 
 
 def _schema_of(kind: type[Any], name: str) -> Raw:
-    parts: Raw = {}
     try:
-        if hasattr(kind, "model_json_schema"):
-            schema = {**pydantic_schema(kind)}
-        else:
-            _, parts = msgspec.json.schema_components(
-                (kind,), schema_hook=pydantic_schema, ref_template="#/$defs/{name}"
-            )
-            schema = {**parts[kind.__name__]}
+        return json_schema(kind)
     except (TypeError, ValueError, NotImplementedError) as error:
         why = " ".join(str(error).split())
         raise InvalidSetting(f"output_type: {name} has no JSON schema: {shorten(why, 300)}") from None
-    definitions = {**parts, **hoisted(schema), **hoisted(parts)}
-    if f"#/$defs/{kind.__name__}" not in msgspec.json.encode([schema, definitions]).decode():  # it is not recursive
-        definitions.pop(kind.__name__, None)
-    return {**schema, **({"$defs": definitions} if definitions else {})}
 
 
 def _object_in(text: str, holding: str) -> object:

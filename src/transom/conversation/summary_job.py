@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr, replace
 
 from transom.conversation.model_calls.model_call import CallModel, read_reply, reported_usage
 from transom.conversation.worker_pool import SHARED_POOL, Pool
-from transom.core.message import Raw, Text, Usage
+from transom.core.message import Text, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.summary_limits import SummaryLimits
 from transom.core.tokens import TokenCounter
@@ -26,6 +26,7 @@ from transom.providers.models import TokenPrices, cost
 from transom.redaction import without_keys
 from transom.summaries.base import Answer, Ask, Model, Summarizer
 from transom.wire.dialects import dialect_named
+from transom.wire.request_fields import http_body
 
 R = TypeVar("R")
 W = TypeVar("W")
@@ -198,7 +199,7 @@ class SummaryJob:
     def _answer(self, ask: Ask) -> Generator[CallModel, object, Answer | ProviderError]:
         if self.provider is None or self.model is None:
             raise SummaryFailed("there is no model to ask")
-        if broken := dialect_named(self.model.dialect).violations(_http_body(ask.request)):
+        if broken := dialect_named(self.model.dialect).violations(http_body(ask.request)):
             return ProviderError("bad_request", f"the summary's own request is not valid: {broken[0].why}")
         if ask.compacts and not callable(getattr(self.provider, "compact", None)):
             raise SummaryFailed(f"provider {self.provider.name} cannot be asked for a compaction of its own")
@@ -311,12 +312,6 @@ def _as_provider_error(error: Exception) -> ProviderError:
 
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, (SummaryFailed, ProviderError)) else f"{type(error).__name__}: {error}"
-
-
-def _http_body(arguments: Raw) -> Raw:
-    """The body of the HTTP request for these arguments of an SDK: Gemini's takes most of the body in a `config`."""
-    config = arguments.get("config")
-    return {**config, **{key: value for key, value in arguments.items() if key != "config"}} if config else arguments
 
 
 # ---- waiting for it

@@ -1,8 +1,14 @@
-"""What the refusals of one model, and its answers after them, say about the longest request that it takes.
+"""The learned limit of a model: the most tokens that the next request may have, since the model has refused a request.
 
-A refusal teaches a limit, but it may be untrue: a server that starts, a gateway before another model, or an error that
-only sounds like one about length. A model whose window really is smaller refuses again. So the limit falls at once and
-rises by steps, and what was refused is tried again with patience. The rule:
+A refusal lowers the limit at once. It may be untrue: the server was starting, a gateway stood before another model, or
+the error only sounded like one about length. So replies raise the limit again, step by step. If the window really is
+smaller, the model refuses again, and a refused size is then tried again only after more replies than before.
+
+A refusal that counts the tokens of its request also raises the ratio of `Calibration`, which is taken back by a rule of
+its own. Two are needed, because either can be wrong alone, and other evidence refutes each: an answer to a longer
+request refutes the limit, the tokens that replies report refute the ratio, also if their requests are shorter.
+
+The rule of the limit:
 
 - A refusal sets the limit to what the next request may have. It notes the size that was refused, and the limit that the
   model has stated, if it has.

@@ -6,7 +6,7 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -330,9 +330,9 @@ def own_text(fact: Fact) -> str:
     return fact.text if isinstance(fact, (Note, Recalled, Handoff)) else ""
 
 
-def strings_in(raw: object) -> Iterator[str]:
-    """All strings that are values in a JSON value of unknown form, in order. Keys are left out, and everything under a
-    key `type`."""
+def strings_in(raw: object, *, without: Collection[str] = ("type",)) -> Iterator[str]:
+    """All strings that are values in a JSON value of unknown form, in order. Keys are left out, and everything under
+    the keys `without`."""
     stack: list[object] = [raw]
     while stack:
         item = stack.pop()
@@ -340,7 +340,7 @@ def strings_in(raw: object) -> Iterator[str]:
             yield item
         elif isinstance(item, dict):
             members = cast("dict[str, object]", item)
-            stack.extend(v for k, v in reversed(members.items()) if k != "type")
+            stack.extend(v for k, v in reversed(members.items()) if k not in without)
         elif isinstance(item, (list, tuple)):
             stack.extend(reversed(cast("list[object]", item)))
 

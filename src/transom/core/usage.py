@@ -12,7 +12,8 @@ compared, not towards the newest: after a few short requests with a low ratio, t
 A refusal may say how many tokens the request had, and raises the ratio at once. It may be wrong: then the replies after
 it report about the ratio that was known before. `REFUTING` of these in a row, each for a request of at least a quarter
 of the refused one, refute it if it was more than a tenth higher: the ratio from before is in force again. (Reports of
-the uncached part alone lie below that ratio.) After each refutation four times as many are needed.
+the uncached part alone lie below that ratio.) After each refutation four times as many are needed. The limit that the
+refusal taught is another matter: `core/learned_limit.py` says why.
 
 A reply is evidence if it says how much was read from the cache, or if nothing could be read from it, because the
 request shared nothing with the one before. And one reply is not enough: the newest replies that are evidence (at least

@@ -24,6 +24,7 @@ from transom.errors import InvalidSetting, ProviderError, ProviderErrorKind, quo
 from transom.providers.base import Provider
 from transom.providers.scripted_replies import Json, Reply, ScriptedCall, writer_for
 from transom.wire.dialects import dialect_named
+from transom.wire.request_fields import http_body
 
 __all__ = ["Fault", "Reply", "Scripted", "ScriptedCall", "ScriptedStep", "call", "calls", "echo"]
 
@@ -169,7 +170,7 @@ class Scripted:
         """
         body = cast("Json", json.loads(json.dumps(request)))
         self.requests.append(body)
-        if broken := self._dialect.violations(_http_body(body)):
+        if broken := self._dialect.violations(http_body(body)):
             self.violations += [f"{each.rule} at {each.index}: {each.why}" for each in broken]
             raise ProviderError("bad_request", status=400, body=f"invalid request: {self.violations[-1]}")
         prompt = self._count(body)
@@ -230,18 +231,6 @@ def _too_long(context: int, prompt: int, max_tokens: int) -> str:
             }
         }
     )
-
-
-def _http_body(arguments: Json) -> Json:
-    """Return the body of the HTTP request: Gemini's SDK takes most of it in a `config` in snake case."""
-    if "contents" not in arguments:
-        return arguments
-    config = cast("Json", arguments.get("config") or {})
-    return {**{_camel(key): value for key, value in config.items()}, "contents": arguments["contents"]}
-
-
-def _camel(key: str) -> str:
-    return re.sub("_([a-z])", lambda found: found[1].upper(), key)
 
 
 def echo(model: str, *, base_url: str | None = None) -> Scripted:  # noqa: ARG001 - every provider is made this way

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 
 from transom.core.budget import Budget
 from transom.core.entry import Body, Entry
-from transom.core.message import Assistant, Head, Raw, Text, ToolResult, User, own_text
+from transom.core.message import Assistant, Head, Raw, Text, ToolResult, User, own_text, strings_in
 from transom.core.reducer import build_view
 from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
@@ -98,7 +98,7 @@ class DialectConformance:
             shown = body[self._key]
             if shown:
                 assert self.dialect.violations(body) == []
-            everything = json.dumps(list(strings_in(shown)), ensure_ascii=False)
+            everything = json.dumps(list(strings_in(shown, without=())), ensure_ascii=False)
             at = 0
             for text in shown_texts(view):
                 quoted = json.dumps(text, ensure_ascii=False)[1:-1]
@@ -110,7 +110,7 @@ class DialectConformance:
 
     def test_the_count_is_never_less_than_what_is_sent(self) -> None:
         def check(view: View) -> None:
-            texts = strings_in(render(view, self.dialect), self.uncounted)
+            texts = strings_in(render(view, self.dialect), without=self.uncounted)
             assert sum(map(WordCounter().count, texts)) <= view.total.tokens
 
         self._of_random_views(check)
@@ -214,16 +214,3 @@ def shown_texts(view: View) -> list[str]:
                 out += [own_text(fact), *(part.text for part in fact.parts if isinstance(part, Text))]
                 out += [call.name for call in fact.calls] if isinstance(fact, Assistant) else []
     return [text for text in (replace_surrogates(text).strip() for text in out) if text.strip()]
-
-
-def strings_in(value: object, without: Sequence[str] | frozenset[str] = ()) -> Iterator[str]:
-    """The strings in a JSON value, in order, without those under the keys `without`."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in cast("Raw", value).items():
-            if key not in without:
-                yield from strings_in(inner, without)
-    elif isinstance(value, list):
-        for inner in cast("list[object]", value):
-            yield from strings_in(inner, without)

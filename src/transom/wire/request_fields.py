@@ -21,6 +21,19 @@ _GEMINI_KEYS = ("tool_config", "toolConfig")
 _CALLING_KEYS = ("function_calling_config", "functionCallingConfig")
 
 
+def http_body(arguments: Raw) -> Raw:
+    """The body of the HTTP request that an SDK makes of these arguments. That of most APIs is the arguments themselves;
+    Gemini's SDK takes most of it in a `config`, with keys in snake case."""
+    if "contents" not in arguments:
+        return arguments
+    config = as_dict(arguments.get("config"))
+    return {**{_camel(key): value for key, value in config.items()}, "contents": arguments["contents"]}
+
+
+def _camel(key: str) -> str:
+    return re.sub("_([a-z])", lambda found: found[1].upper(), key)
+
+
 def without_forced_call(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of the arguments of a request that leaves the choice of tools to the model. A choice that forces no call
     stays.

@@ -273,8 +273,7 @@ class Import(Struct, frozen=True, kw_only=True):
         str | None,
         Option(
             metavar="NAME",
-            help="The id of the conversation. Default: its own id; for a session file, and where "
-            "there is none, the name of the file.",
+            help="The id of the conversation. Default: its own id, or the name of the file where there is none.",
         ),
     ] = None
     json: Json = False

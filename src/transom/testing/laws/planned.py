@@ -24,7 +24,7 @@ from transom.errors import BudgetImpossible
 from transom.testing.fakes import Entries
 from transom.testing.laws.log import check_bound, check_order, check_text, check_thrift
 from transom.testing.laws.reachable import check_reachable, numbers_of, references_in
-from transom.testing.laws.shared import COUNTER, blanked, messages_of, strings_in, unbound, visible
+from transom.testing.laws.shared import COUNTER, blanked, messages_of, texts_in, unbound, visible
 from transom.testing.view_appearance import appearance_of
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
@@ -226,7 +226,7 @@ def check_present(call: PlannedCall) -> None:
     """
     view, spoken = call.after, dialect_named(call.dialect)
     request = render(view, call.dialect)
-    texts = list(strings_in(request))
+    texts = list(texts_in(request))
     for key, text in call.options.state.items():
         assert f"[{key}] {text}" in texts, f"the state {key!r} is missing"
     if call.options.head.messages:

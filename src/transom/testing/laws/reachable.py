@@ -13,7 +13,7 @@ from transom.core.unit import FoldedSlot, units_in
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.readback import Reference, parse_reference, read
-from transom.testing.laws.shared import strings_in
+from transom.testing.laws.shared import texts_in
 from transom.wire.dialect import Dialect
 from transom.wire.rendering import render
 
@@ -25,7 +25,7 @@ def check_reachable(view: View, dialect: str | Dialect = "openai") -> None:
     result is compared with the texts of the log. Not checked are edits without a `why`, which are the caller's own and
     may show any text, and what the provider has compacted.
     """
-    shown = list(strings_in(render(view, dialect)))
+    shown = list(texts_in(render(view, dialect)))
     for slot in view.slots:
         if isinstance(slot, FoldedSlot) and slot.why and not slot.sealed:
             assert _is_shown(slot.text, shown), f"the text of fold {slot.seq} is not in the window"
@@ -123,7 +123,7 @@ def _texts_in(part: m.Addressed) -> Iterable[str]:
 def _is_shown(text: str, shown: Iterable[str]) -> bool:
     """Whether the strings of a window contain the text of an edit. If the text is JSON, as a note in place of arguments
     is, they must contain each string in it."""
-    parts = list(strings_in(text))[1:] or [text]
+    parts = list(texts_in(text))[1:] or [text]
     return all(any(replace_surrogates(part).strip() in one for one in shown) for part in parts)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 from msgspec.structs import replace
 
 from transom.core.edit import Edit
 from transom.core.entry import Entry
-from transom.core.message import Assistant, Opaque
+from transom.core.message import Assistant, Opaque, strings_in
 from transom.core.reducer import apply
 from transom.core.view import View
 from transom.testing.builders import entry
@@ -29,22 +30,14 @@ def messages_of(view: View, dialect: str | Dialect = "openai") -> list[dict[str,
     return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]
 
 
-def strings_in(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Every string in a JSON value, in order, without the keys. A string that is a JSON object is followed by its own
     strings."""
-    if isinstance(value, str):
-        yield value
-        if value.startswith("{"):
-            try:
-                yield from strings_in(json.loads(value))
-            except ValueError:
-                return
-    elif isinstance(value, dict):
-        for inner in cast("dict[str, object]", value).values():
-            yield from strings_in(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in cast("Sequence[object]", value):
-            yield from strings_in(inner)
+    for text in strings_in(value, without=()):
+        yield text
+        if text.startswith("{"):
+            with suppress(ValueError):
+                yield from texts_in(json.loads(text))
 
 
 def with_edit(view: View, edit: Edit) -> View:
