@@ -305,3 +305,13 @@ def test_the_parts_of_an_instruction_stay_apart_in_a_rollout(tmp_path):
     [done] = import_file(tmp_path / "chat.json", store)
     head = json.loads(b"".join(export(store.open(done.conversation), "codex")).splitlines()[0])
     assert head["payload"]["base_instructions"]["text"] == "Be brief.\n\nBe kind."
+
+
+def test_the_subagents_of_a_session_are_stored_in_the_order_in_which_they_began(tmp_path):
+    agents = [f"e{number}" for number in (4, 1, 8, 2, 7, 3, 6, 5)]
+    sides = [user(f"x{name}", None, "Look.", isSidechain=True, agentId=name) for name in agents]
+    path = tmp_path / "s.jsonl"
+    path.write_text(jsonl(user("u1", None, "Count."), *sides))
+    store = MemoryStore()
+    list(import_file(path, store))
+    assert [name for name in store.names() if name != "s"] == [f"s#{name}" for name in agents]

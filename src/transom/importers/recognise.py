@@ -32,7 +32,7 @@ from transom.importers.sessions.session_reader import (
     Said,
     SessionReader,
     SystemPrompt,
-    is_taken_back,
+    is_in,
     subagent_name,
     taken_messages,
 )
@@ -208,7 +208,7 @@ def session(kind: str, values: Iterable[object], where: str, name: str, options:
         options.on_skip(f"{where}: {line}")
     for branch, messages in sorted((said or {"": []}).items(), key=lambda item: item[0] != ""):
         gone = reader.taken_back.get(branch, [])
-        kept = [each for each in messages if not is_taken_back(each, gone)]
+        kept = [each for each in messages if not is_in(each.first, gone)]
         if dropped := sum(each.lines for each in messages) - sum(each.lines for each in kept):
             many = "1 message" if dropped == 1 else f"{dropped:,} messages"
             options.on_skip(f"{where}: left out {many} of branches that were taken back")

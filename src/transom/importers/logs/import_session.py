@@ -22,14 +22,7 @@ from transom.importers.open_file import FileLine, OpenFile, opened, parsed
 from transom.importers.recognise import SESSIONS, OnSkip
 from transom.importers.recorded import FORMATS
 from transom.importers.sessions.injected import is_injected
-from transom.importers.sessions.session_reader import (
-    Ranges,
-    Said,
-    SessionEvent,
-    is_taken_back,
-    subagent_name,
-    taken_messages,
-)
+from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, is_in, subagent_name, taken_messages
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, text
 
@@ -192,7 +185,7 @@ class SessionFacts:
             role = said[at].message.get("role")
             joins = not out and self._dialect.name == "anthropic" and role == self._roles.get(branch)
             fact = replace(fact, separate=True) if joins else fact  # noqa: PLW2901
-            gone = is_taken_back(said[at], self._scanned.taken_back.get(branch, []))
+            gone = is_in(said[at].first, self._scanned.taken_back.get(branch, []))
             self.taken_back += gone
             injected = isinstance(fact, User) and (said[at].injected or is_injected(fact, self._scanned.format))
             meta = Meta(include_in_context=not gone, injected=injected) if gone or injected else None
@@ -219,8 +212,9 @@ def import_lines(
     logs, appended = {main: log}, 0
 
     def flush(lines_read: int = 0) -> None:
-        for branch in logs.keys() - {main}:
-            logs[branch].flush()
+        for each in logs.values():
+            if each is not log:
+                each.flush()
         log.flush(lines_read)  # last: as long as it has no new mark, the next import compares all of this again
 
     for branch, new in facts.of_lines(lines):

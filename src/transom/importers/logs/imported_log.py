@@ -4,9 +4,7 @@ that follow. No view of the log is built.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import cast
 
 from msgspec import Struct
@@ -17,6 +15,7 @@ from transom.core.message import Fact, Head
 from transom.core.tokens import FormatCounter
 from transom.errors import Conflict, InvalidSetting, quote
 from transom.importers.logs.import_mark import ImportMark, body_of, mark_of
+from transom.importers.sessions.session_reader import Ranges, is_in
 from transom.stores import StoredLog
 
 
@@ -51,7 +50,7 @@ class ImportedLog:
         self._next = self._first = len(log)
         self._waiting: list[Entry] = []
         self._lines = set[int]()
-        self._ranges: list[tuple[int, int]] = []
+        self._ranges: Ranges = []  # of the imported entries
         self._head = Head()
         self._read_marks()
         self._known = (entry for entry in log.read(0, len(log)) if isinstance(entry.body, Fact))
@@ -80,7 +79,7 @@ class ImportedLog:
 
     def goes_on(self) -> bool:
         """True if the log has more imported facts than the file. Call it once, when the file has ended."""
-        return any(self._is_imported(entry.seq) for entry in self._known)
+        return any(is_in(entry.seq, self._ranges) for entry in self._known)
 
     def flush(self, lines: int = 0) -> None:
         """Append the waiting entries and their mark, in one append.
@@ -113,11 +112,7 @@ class ImportedLog:
                 self._lines.add(mark.lines)
         if self._next and not self._ranges:
             raise self._refused("and was not imported; import under an --id")
-        self._head = next((head for seq, head in reversed(heads) if self._is_imported(seq)), Head())
-
-    def _is_imported(self, seq: int) -> bool:
-        at = bisect_right(self._ranges, seq, key=itemgetter(0)) - 1
-        return at >= 0 and seq < self._ranges[at][1]
+        self._head = next((head for seq, head in reversed(heads) if is_in(seq, self._ranges)), Head())
 
     def _has(self, new: New) -> bool:
         if isinstance(new.body, Head):
@@ -128,7 +123,7 @@ class ImportedLog:
                 self.earlier += 1
                 self.shown_before += is_hidden(new.meta) and not is_hidden(entry.meta)
                 return True
-            if self._is_imported(entry.seq):
+            if is_in(entry.seq, self._ranges):
                 why = f"its message {self.earlier} is not what {self.source} has there"
                 raise self._refused(f"and {why}; use another --id")
         return False

@@ -35,14 +35,14 @@ from msgspec.structs import replace
 from transom.core.message import Raw
 from transom.importers.sessions.injected import is_command
 from transom.importers.sessions.session_reader import Said, SessionEvent, SessionReader, seconds_of
+from transom.stores.lru_cache import LruCache
 from transom.wire.fields import as_dict, as_parts, objects_in, plain_text, text
 
 _LINE_KEYS = frozenset({"uuid", "parentUuid", "sessionId", "session_id", "leafUuid", "isSidechain", "messageId"})
 """At least one of these keys is in every line."""
 
 _REMEMBERED_LINES = 200_000
-"""How many of the last lines a reader knows by their uuid: at least this many, at most twice as many. No rewind goes
-further back."""
+"""How many of the last lines a reader knows by their uuid. No rewind goes further back."""
 
 _MOST_HELD = 5_000
 """The most messages that are held back for one turn. A longer turn is returned in pieces."""
@@ -78,7 +78,8 @@ class ClaudeCodeReader(SessionReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known = _Lines()
+        # of each line, by the hash of its uuid, the number of the last message up to it, and its branch
+        self._known: LruCache[int, tuple[int, str]] = LruCache(_REMEMBERED_LINES)
         self._turns: dict[str, list[Said]] = {}  # the newest turn of each branch, with the id of its message
         self._turn: dict[str, str] = {}
         self._answered: dict[str, int] = {}  # the number of the last line of the model in each branch
@@ -109,13 +110,13 @@ class ClaudeCodeReader(SessionReader):
         if label := text(fields, "sessionId") or text(fields, "session_id"):
             self.ids.setdefault(label)
         uuid, parent = text(fields, "uuid"), text(fields, "parentUuid")
-        if uuid and self._known.get(uuid) is not None:
+        if uuid and self._known.get(hash(uuid)) is not None:
             return []  # a resumed session repeats lines
         branch, message = self._branch(fields, parent), self._message(fields)
         self._compactions += fields.get("subtype") == "compact_boundary"
         if message is None and not uuid:
             return []
-        known = self._known.get(parent)
+        known = self._known.get(hash(parent))
         before = self._last.get(branch, -1) if known is None else known[0]
         events: list[SessionEvent] = []
         if message is not None:
@@ -123,7 +124,7 @@ class ClaudeCodeReader(SessionReader):
             events = self._add(branch, fields, message, number, before if known is not None else -1)
             before = number
         if uuid:
-            self._known.add(uuid, (before, branch))
+            self._known.put(hash(uuid), (before, branch), 1)
             self._last[branch] = before
         return events
 
@@ -222,29 +223,12 @@ class ClaudeCodeReader(SessionReader):
             return ""
         if agent := agent or text(line, "agentId"):
             return agent
-        known = self._known.get(parent)
+        known = self._known.get(hash(parent))
         if known is None or not known[1]:  # older files do not name the agent: its first line has no parent
             name = f"side-{len(self.unnamed) + 1}"
             self.unnamed.add(name)
             return name
         return known[1]
-
-
-class _Lines:
-    """Remembers the last lines by their uuid: for each, the number of the last message up to it, and its branch."""
-
-    def __init__(self) -> None:
-        self._new: dict[int, tuple[int, str]] = {}
-        self._old: dict[int, tuple[int, str]] = {}
-
-    def get(self, uuid: str) -> tuple[int, str] | None:
-        key = hash(uuid)  # its text would take twice the memory
-        return self._new.get(key) or self._old.get(key)
-
-    def add(self, uuid: str, found: tuple[int, str]) -> None:
-        if len(self._new) >= _REMEMBERED_LINES:
-            self._old, self._new = self._new, {}
-        self._new[hash(uuid)] = found
 
 
 def _message(line: Raw) -> Raw | None:

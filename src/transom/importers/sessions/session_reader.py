@@ -53,7 +53,7 @@ def subagent_name(session: str, branch: str) -> str:
 
 
 Ranges = list[tuple[int, int]]
-"""Ranges of line numbers, in rising order. A pair has the first line, and the line after the last one."""
+"""Ranges of numbers, of lines or of entries, in rising order. A pair has the first one, and the one after the last."""
 
 
 class SessionReader:
@@ -136,10 +136,10 @@ def taken_messages(
     return kept, facts
 
 
-def is_taken_back(said: Said, ranges: Ranges) -> bool:
-    """True if the first line of a message is in one of these ranges. `ranges`: what was taken back in its branch."""
-    at = bisect_right(ranges, said.first, key=itemgetter(0)) - 1
-    return at >= 0 and said.first < ranges[at][1]
+def is_in(number: int, ranges: Ranges) -> bool:
+    """True if a number is in one of these ranges."""
+    at = bisect_right(ranges, number, key=itemgetter(0)) - 1
+    return at >= 0 and number < ranges[at][1]
 
 
 def seconds_of(line: Raw) -> float | None:
