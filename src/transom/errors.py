@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 MESSAGE_CHARACTERS = 1_000
 """The maximum number of characters of an error's message."""
@@ -152,6 +152,7 @@ ProviderErrorKind = Literal[
     "length",
     "empty",
     "malformed",
+    "interrupted",
     "unknown",
 ]
 """Why a provider gave no usable reply.
@@ -162,7 +163,7 @@ ProviderErrorKind = Literal[
 - "filter": the provider's filter refused the request or the answer.
 - "length": the answer reached its limit inside a call, or before its first word.
 - "empty": an answer without text and calls. "malformed": an answer that could not be read.
-- "unknown": anything else.
+- "interrupted": the request was stopped: Ctrl-C, a cancelled task. "unknown": anything else.
 """
 
 _RETRIED: frozenset[ProviderErrorKind] = frozenset(
@@ -196,8 +197,8 @@ class ProviderError(TransomError):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may succeed later: not after "auth", "bad_request", "overflow", "filter", "length"
-        and "unknown"."""
+        """Whether the same request may succeed later: not after "auth", "bad_request", "overflow", "filter", "length",
+        "interrupted" and "unknown"."""
         return self.kind in _RETRIED
 
 
@@ -250,6 +251,11 @@ def listed(names: Sequence[object], most: int, more: str = "more", *, show: Call
     `show`: how a name is written. Empty if there is no name."""
     shown = ", ".join(map(show, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} {more}"
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a setting is a number. True and False are none, though Python counts with them."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def no_setting(name: str, known: Iterable[str]) -> str:

@@ -23,10 +23,11 @@ def run(options: Compact) -> int:
     with open_log(options.store, options.id, writing=not options.dry_run) as log:
         budget = budget_of(log, options.budget)
         written = ScratchLog(log) if options.dry_run else log
-        conversation = open_conversation(written, budget, options.policy, summarizer=made_by)
-        with at_work("compacting" if options.model is None else "waiting for the model's summary"):
+        with (
+            open_conversation(written, budget, options.policy, summarizer=made_by) as conversation,
+            at_work("compacting" if options.model is None else "waiting for the model's summary"),
+        ):
             done = conversation.compact(focus=options.focus, notes=options.note or [])
-        conversation.close()
         shown = None if done.summary is None else conversation.log[done.summary].body
         summary = shown if isinstance(shown, Summary) else None
         if options.json:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.console import Console
+
 from transom.cli.commands.stored import Conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
-from transom.cli.terminal import print_json, print_line, terminal
-from transom.stores.conversation_list import conversations_in
+from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.stores.conversation_list import StoredConversation, conversations_in
 from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
 """The exit code of a list that has found damage."""
+NARROW = 60
+"""A terminal of fewer columns shows the ids and the entries alone, wrapped: a row would be cut before its id."""
 
 
 def run(options: Conversations) -> int:
@@ -25,21 +31,36 @@ def run(options: Conversations) -> int:
         print_json({"store": without_password(url), "conversations": conversations})
         return code
     console = terminal()
-    print_line(console, (f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}", "bold"))
-    if conversations:
-        figures = f"{'calls':>7} {'size':>9} {'cost':>9} " if options.full else ""
-        print_line(console, (f"{'entries':>9} {figures}{'last entry':<16} {'dialect':<10} id", "bold"))
-    for one in conversations:
-        last = "" if one.last is None else minute_of(one.last)
-        cost = "" if one.cost is None else f"${one.cost:.4f}"
-        figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} {cost:>9} " if options.full else ""
-        entries = "damaged" if one.entries is None else f"{one.entries:,}"
-        line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "
-        print_line(console, (line, "red" if one.damaged else ""), one_line(one.id), (f"  {one_line(one.title)}", "dim"))
+    title = f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}"
+    if console.width < NARROW:
+        print_wrapped(console, (title, "bold"))
+        for one in conversations:
+            print_wrapped(console, (one_line(one.id), "red" if one.damaged else ""), f": {_entries(one)}")
+    else:
+        _print_rows(console, title, conversations, full=options.full)
     for one in conversations:
         if one.damaged:
             print_notice(f"{one.id}: {one.damaged}")
     return code
+
+
+def _print_rows(console: Console, title: str, conversations: Sequence[StoredConversation], *, full: bool) -> None:
+    """Print a line for each conversation, cut at the width of the terminal."""
+    print_line(console, (title, "bold"))
+    if conversations:
+        figures = f"{'calls':>7} {'size':>9} {'cost':>9} " if full else ""
+        print_line(console, (f"{'entries':>9} {figures}{'last entry':<16} {'dialect':<10} id", "bold"))
+    for one in conversations:
+        last = "" if one.last is None else minute_of(one.last)
+        cost = "" if one.cost is None else f"${one.cost:.4f}"
+        figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} {cost:>9} " if full else ""
+        entries = "damaged" if one.entries is None else f"{one.entries:,}"
+        line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "
+        print_line(console, (line, "red" if one.damaged else ""), one_line(one.id), (f"  {one_line(one.title)}", "dim"))
+
+
+def _entries(one: StoredConversation) -> str:
+    return "damaged" if one.entries is None else counted(one.entries, "entry", "entries")
 
 
 def _bytes(size: float) -> str:

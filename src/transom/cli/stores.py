@@ -144,14 +144,17 @@ def store_path(url: str) -> str:
 
 
 def _check_exists(url: str) -> None:
-    """Raise InvalidSetting if there is no file or folder: opening the store would create an empty one."""
+    """Raise InvalidSetting if there is no store: opening it would create an empty one, also in an empty file."""
     location = parse_location(url)
     if location.kind == "postgresql":
         if not has_postgres_tables(url):
             raise InvalidSetting(f"store {without_password(url)!r}: there is nothing there, in this schema")
         return
-    if not location.path or not absolute_path(location.path).exists():
+    path = absolute_path(location.path) if location.path else None
+    if path is None or not path.exists():
         raise InvalidSetting(f"store {url!r}: there is nothing there")
+    if location.kind == "sqlite" and path.is_file() and not path.stat().st_size:
+        raise InvalidSetting(f"store {url!r}: there is nothing there: the file is empty")
 
 
 def find_name(names: list[str], part: str, url: str) -> str:

@@ -79,6 +79,8 @@ def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: Total
         table.add_row(*_figures(usage, heads), one_line(name))
     table.add_row(*_figures(total, heads), "all", style="bold")
     console.print(table)
+    if any(_says_nothing(usage) for usage in totals.values()):
+        print_wrapped(console, "?: the provider reported no tokens for these requests")
     beside = {"failed requests": total.failed, "summaries": total.summaries, "sub-agents": total.agents}
     for kind, tokens in beside.items():
         if used := tokens.prompt + tokens.output:
@@ -91,6 +93,13 @@ def _figures(usage: TotalUsage, heads: Sequence[str]) -> list[str]:
     cost = f"${usage.dollars:,.4f}" if usage.dollars or not usage.unpriced else "?"
     if usage.unpriced and usage.dollars:
         cost += "+"
-    numbers = (usage.requests, usage.failures, tokens.prompt, tokens.cached, tokens.output)
-    figures: dict[str, str] = dict(zip(HEADS, (*(f"{number:,}" for number in numbers), cost), strict=True))
+    counts = [f"{number:,}" for number in (tokens.prompt, tokens.cached, tokens.output)]
+    shown = ["?"] * len(counts) if _says_nothing(usage) else counts
+    values = (f"{usage.requests:,}", f"{usage.failures:,}", *shown, cost)
+    figures: dict[str, str] = dict(zip(HEADS, values, strict=True))
     return [figures[head] for head in heads]
+
+
+def _says_nothing(usage: TotalUsage) -> bool:
+    """Whether there were requests, and no provider has reported tokens for any of them."""
+    return bool(usage.requests or usage.failures) and not usage.total

@@ -12,6 +12,7 @@ from transom.cli.stores import open_log
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.cli.window_text import print_window_text
+from transom.conversation.conversation import Conversation
 from transom.conversation.request import render
 from transom.errors import InvalidSetting
 from transom.stores import StoredLog
@@ -24,15 +25,15 @@ def run(options: Window) -> int:
     if options.full and options.form != "text":
         raise InvalidSetting("--full needs --as text")
     with open_log(options.store, options.id) as log:
-        _print_window(log, options)
+        budget = budget_of(log, options.budget, Prices.named(options.prices))
+        with open_conversation(log, budget, options.policy, dialect=options.dialect) as conversation:
+            _print_window(log, conversation, options)
     return 0
 
 
-def _print_window(log: StoredLog, options: Window) -> None:
+def _print_window(log: StoredLog, conversation: Conversation, options: Window) -> None:
     """Plan the window and print it: as JSON, as the text that the model reads, or as a table of entries."""
-    budget = budget_of(log, options.budget, Prices.named(options.prices))
     with at_work("planning the window"):
-        conversation = open_conversation(log, budget, options.policy, dialect=options.dialect)
         window, edits = conversation.window(), conversation.edit_costs()
     if options.json:
         request = render(window, conversation.dialect)
@@ -40,7 +41,9 @@ def _print_window(log: StoredLog, options: Window) -> None:
         return
     console = terminal()
     print_wrapped(console, (f"{one_line(log.name)}: the window of the next call, not logged", "bold"))
-    print_wrapped(console, f"{window.tokens:,} of {budget.context:,} tokens, {window.size.messages:,} messages")
+    print_wrapped(
+        console, f"{window.tokens:,} of {conversation.budget.context:,} tokens, {window.size.messages:,} messages"
+    )
     if options.form == "text":
         console.print()
         if print_window_text(console, window, full=options.full):

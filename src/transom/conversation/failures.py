@@ -72,7 +72,7 @@ def reported_error(error: object, body: object, headers: Mapping[str, str] | Non
     if isinstance(error, Exception):
         return provider_error(error)
     if isinstance(error, BaseException):  # a cancelled task, Ctrl-C
-        return ProviderError("unknown", type(error).__name__)
+        return ProviderError("interrupted", type(error).__name__)
     status: object = error if type(error) is int else getattr(error, "status_code", None)
     if isinstance(status, int) and 100 <= status < 300:
         raise InvalidSetting(f"failed: HTTP {status} is not a failure; give its body to observe")
@@ -165,8 +165,6 @@ class OwnLoop:
         next_try = attempts.after(raised, request)
         gives_up = next_try.error is not None
         self.attempts = None if gives_up else attempts
-        if isinstance(error, BaseException) and not isinstance(error, Exception):
-            next_try = replace(next_try, kind="interrupted")
         if sent is not None:
             failure = next_try.failure(PartialReply(text=text), answers=sent.seq, model=name, final=gives_up)
             (entry,) = writer.append_facts([failure])

@@ -21,7 +21,7 @@ from transom.core.redact_derived_text import Redact, redacted_fold
 from transom.core.summary import Summarise
 from transom.core.tokens import ZERO, Size, TokenCounter
 from transom.core.view import View
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidSetting, is_number, quote
 
 DEFAULT_TRIGGER = 0.95
 """The trigger of a policy that gives none, a share of the room."""
@@ -190,10 +190,10 @@ class Policy(Struct, frozen=True, kw_only=True):
             never = name == "trigger" and share == float("inf")
             if name == "target" and share is None:
                 continue
-            if not isinstance(share, (int, float)) or not (0 <= share <= 1 or never):
+            if not is_number(share) or not (0 <= share <= 1 or never):
                 raise InvalidSetting(f"policy: {name} must be a share of the room, from 0 to 1, not {quote(share)}")
         soft = cast("object", self.soft_trigger)
-        if soft is not None and not (isinstance(soft, (int, float)) and 0 <= soft <= 1):
+        if soft is not None and not (is_number(soft) and 0 <= soft <= 1):
             raise InvalidSetting(f"policy: soft_trigger must be a share of the trigger, from 0 to 1, not {quote(soft)}")
         if self.target is not None and self.target > self.trigger > 0:
             raise InvalidSetting(f"policy: target {self.target} must not be above trigger {self.trigger}")

@@ -297,10 +297,13 @@ class Memory:
         )
 
     def _redacted(self, block: Block) -> Block:
-        """The block with its text redacted."""
-        if self._redact is None or (text := self._redact(block.text)) == block.text:
+        """The block with its text and its description redacted. One may repeat a secret that only the other calls
+        one."""
+        if self._redact is None:
             return block
-        return replace(block, text=text)
+        secrets = self._redact.secrets((block.text, block.description))
+        text, description = self._redact(block.text, secrets), self._redact(block.description, secrets)
+        return replace(block, text=text, description=description)
 
     def _now_seen(self, block: Block) -> Block:
         """Note that this memory has read this version of a block; returns the block."""

@@ -27,7 +27,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from transom.conversation.worker_threads import in_thread
-from transom.errors import InvalidSetting, quote
+from transom.errors import InvalidSetting, is_number, quote
 from transom.http.exchange import ClientRequest, Exchange, count_tokens, exchange_of
 from transom.http.gateway import Gateway
 from transom.http.provider_apis import COUNTING, api_of, error_body
@@ -73,8 +73,9 @@ class ProxySettings(Struct, frozen=True, kw_only=True):
         if urlsplit(self.upstream).scheme not in {"http", "https"} or not urlsplit(self.upstream).hostname:
             raise InvalidSetting(f"upstream: must be an http or https URL, not {quote(self.upstream)}")
         for name in ("max_body", "concurrency", "timeout"):
-            if getattr(self, name) <= 0:
-                raise InvalidSetting(f"{name}: must be above 0, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if not is_number(value) or not value > 0:
+                raise InvalidSetting(f"{name}: must be a number above 0, not {quote(value)}")
 
 
 class Proxy:

@@ -63,6 +63,10 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
         return PostgresStore(str(place))
     if location.kind == "memory":
         return MemoryStore()
+    path = Path(location.path)
+    with suppress(OSError):  # a name that is too long, or a folder that may not be read: opening says so
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise InvalidSetting(f"store {_shown(str(place))}: this is no file and no folder, but a device or the like")
     if location.kind == "jsonl":
         return JsonlStore(location.path)
     return SqliteStore(location.path, synchronous=location.synchronous)

@@ -17,7 +17,7 @@ from transom.core.message import Head, Raw, Usage
 from transom.core.summary import Summarise, Summary
 from transom.core.tokens import TokenCounter, replace_surrogates
 from transom.core.tool import Tool
-from transom.errors import InvalidSetting, ProviderError, SummaryFailed
+from transom.errors import InvalidSetting, ProviderError, SummaryFailed, is_number, quote
 from transom.overflow import classify
 from transom.strategies.text.one_line import one_line
 from transom.summaries.base import Answer, Ask, Model, Steps
@@ -78,10 +78,16 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
     answer_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0.1 <= self.share <= 0.95:
-            raise InvalidSetting(f"summarizer: share must be from 0.1 to 0.95, not {self.share!r}")
-        if self.retries < 0 or self.result_tokens < 1 or (self.answer_tokens is not None and self.answer_tokens < 1):
-            raise InvalidSetting("summarizer: retries must be 0 or more, result_tokens and answer_tokens 1 or more")
+        if not is_number(self.share) or not 0.1 <= self.share <= 0.95:
+            raise InvalidSetting(f"summarizer: share must be from 0.1 to 0.95, not {quote(self.share)}")
+        for name, least in (("retries", 0), ("result_tokens", 1), ("answer_tokens", 1)):
+            value = getattr(self, name)
+            if name == "answer_tokens" and value is None:
+                continue
+            if type(value) is not int or value < least:
+                raise InvalidSetting(
+                    f"summarizer: {name} must be a whole number of {least} or more, not {quote(value)}"
+                )
 
     def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:
         """Make the summary. If a later one of several requests fails, it covers the turns until then, and its `last`

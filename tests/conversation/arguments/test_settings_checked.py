@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from transom import Conversation, Directive, FunctionTool, InvalidSetting, Profile, SubAgent
+from transom import Conversation, Directive, FunctionTool, InvalidSetting, Policy, Profile, Retry, SubAgent
 from transom.core.message import Note
+from transom.policies.last_resort import LAST_RESORT
 from transom.providers import provider_named
 from transom.providers.scripted import Scripted
 from transom.providers.sdk_errors import provider_error
+from transom.proxy.app import ProxySettings
+from transom.summaries import LlmSummarizer
 
 
 @pytest.mark.parametrize(
@@ -151,3 +156,27 @@ def test_a_callers_own_state_of_that_name_is_taken_back_as_ever(tmp_path) -> Non
         conv.run("And now?", provider=Scripted("So."))
         notes = [entry.body.text for entry in conv.log if isinstance(entry.body, Note)]
         assert notes == ["[mode] plan", "[mode] no longer applies."]
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda flag: Retry(attempts=flag),
+        lambda flag: Retry(wait=flag),
+        lambda flag: Retry(longest=flag),
+        lambda flag: Policy(name="p", last_resort=LAST_RESORT, trigger=flag),
+        lambda flag: Policy(name="p", last_resort=LAST_RESORT, target=flag),
+        lambda flag: Policy(name="p", last_resort=LAST_RESORT, soft_trigger=flag),
+        lambda flag: ProxySettings(upstream="http://a", max_body=flag),
+        lambda flag: ProxySettings(upstream="http://a", concurrency=flag),
+        lambda flag: ProxySettings(upstream="http://a", timeout=flag),
+        lambda flag: LlmSummarizer(share=flag),
+        lambda flag: LlmSummarizer(retries=flag),
+        lambda flag: LlmSummarizer(result_tokens=flag),
+        lambda flag: LlmSummarizer(answer_tokens=flag),
+    ],
+)
+def test_a_bool_is_no_number(make: Callable[[Any], object], flag: bool) -> None:
+    with pytest.raises(InvalidSetting, match=str(flag)):
+        make(flag)

@@ -65,6 +65,15 @@ def test_what_is_told_is_logged(error: Any, more: dict[str, Any], retry: bool, k
         assert conv.view.in_flight is None
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError(), SystemExit(1)])
+def test_a_stopped_request_says_that_it_was_interrupted(error: BaseException) -> None:
+    with asked(opened()) as conv:
+        decision = conv.failed(error)
+        (failure,) = failures(conv)
+    said = f"interrupted: {type(error).__name__}"
+    assert (decision.why, decision.error.kind, failure.error) == (said, "interrupted", said)
+
+
 def test_attempts_are_counted_until_a_reply_or_a_user_message() -> None:
     with asked(opened()) as conv:
 

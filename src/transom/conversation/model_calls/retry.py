@@ -16,7 +16,7 @@ from transom.core.budget import UNLIMITED
 from transom.core.message import REASONING_REFUSED, Assistant, Failure
 from transom.core.usage import MAX_RATIO
 from transom.core.window import Window
-from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, quote, shorten
+from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, is_number, quote, shorten
 from transom.overflow import Overflow, classify
 from transom.redaction import without_keys
 from transom.wire.bound_reasoning import is_refusal
@@ -63,7 +63,7 @@ class Retry(Struct, frozen=True, kw_only=True):
             raise InvalidSetting(f"retry: attempts must be at least 1, not {quote(self.attempts)}")
         for name in ("wait", "longest"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
+            if not is_number(value) or not 0 <= value <= LONGEST:
                 raise InvalidSetting(
                     f"retry: {name} must be seconds, at least 0 and at most {LONGEST:,.0f}, not {quote(value)}"
                 )
