@@ -11,6 +11,8 @@ from transom.providers.scripted import Fault, Scripted
 LIES = '{"error": {"message": "This model\'s maximum context length is 1000 tokens. However, your messages resulted in 900000 tokens.", "code": "context_length_exceeded"}}'  # noqa: E501
 LIE = Fault(kind="bad_request", status=400, body=LIES)
 
+TOO_LONG = Fault(kind="bad_request", status=400, body=LIES.replace("900000", "1200"))
+
 
 def test_a_request_that_cannot_shrink_ends_in_an_error_that_says_what_to_do() -> None:
     with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 20) as conv:
@@ -71,3 +73,24 @@ def test_what_the_caller_sends_beside_the_request_is_taken_from_the_limit_and_no
         assert conv.failed(400, body=body).retry
         assert 1_500 < conv.request().window.tokens <= 2_000
         assert conv.view.calibration == 1
+
+
+def test_the_ways_out_are_said_once() -> None:
+    with Conversation.open("memory:", "x", budget=32_000, system="Be brief. " * 20) as conv:
+        with pytest.raises(ProviderError, match="take a model with a context window of at least") as caught:
+            conv.run("Hello", provider=Scripted(*[TOO_LONG] * 4), retry=transom.Retry(wait=0))
+        said = str(caught.value)
+        assert said.count("shorten") == 1
+        assert "take another model" not in said
+
+
+def test_another_handle_of_the_log_does_not_repeat_the_warning(caplog: pytest.LogCaptureFixture) -> None:
+    store = transom.open_store("memory:")
+    with Conversation.open(store, "x", budget=32_000) as conv, Conversation.open(store, "x", budget=32_000) as other:
+        for n in range(12):
+            conv.user(f"line {n} " + "word " * 80)
+            conv.observe({"role": "assistant", "content": "yes"})
+        assert conv.run("Hello", provider=Scripted(TOO_LONG, "Hi."), retry=transom.Retry(wait=0)).text == "Hi."
+        other.user("And now?")
+        assert other.view.learned_limits == conv.view.learned_limits
+    assert len([said for said in caplog.messages if "refused a request" in said]) == 1

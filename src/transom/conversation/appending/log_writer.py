@@ -60,6 +60,8 @@ class LogWriter:
         self.tags = Meta()
         """The mode, the run and the agent that are stored with every fact."""
         self._subscribers: tuple[tuple[Subscriber, type], ...] = ()
+        self.is_catching_up = False
+        """Whether subscribers are being told of entries of other writers."""
         self.view = open_view(log, counter)
         self._check_owner()
         self._clock = clock
@@ -181,7 +183,11 @@ class LogWriter:
                 self._check_owner()
             entries = list(self.log.read(before.length))
             self.view = apply(before, entries)
-            self._notify(before, self.view, entries)
+            self.is_catching_up = True
+            try:
+                self._notify(before, self.view, entries)
+            finally:
+                self.is_catching_up = False
 
     def _check_owner(self) -> None:
         """Raise InvalidSetting if the log began as somebody else's. The message does not say whose it is."""

@@ -171,12 +171,14 @@ class Attempts(Generic[P]):
     def cannot_shrink(self, why: BudgetImpossible | str) -> ProviderError:
         """The error to give up with when the model refused a request of which nothing more can be left out."""
         refused = self.refused
-        doubt = f"{self._contradiction}; or " if self._contradiction else ""
+        # a bill names its own ways out, with their numbers
+        known = isinstance(why, BudgetImpossible) and bool(why.ways_out)
+        general = "shorten the system prompt, the tools or the newest message, or take another model"
+        advice = "; or ".join(filter(None, (self._contradiction, "" if known else general)))
         return ProviderError(
             "overflow",
-            f"the model refused the request as too long, and it cannot be made smaller ({why}); "
-            f"{doubt}shorten the system prompt, the tools or the newest message, or take another model. The next run "
-            "tries once more",
+            f"the model refused the request as too long, and it cannot be made smaller ({why})"
+            f"{'; ' * bool(advice)}{advice}. The next run tries once more",
             status=None if refused is None else refused.status,
             body="" if refused is None else refused.body,
         )

@@ -402,9 +402,9 @@ class RequestPlanner:
     def _share_refusals(self, _before: View, after: View, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if isinstance(failure := entry.body, Failure) and failure.limit and failure.model:
-                _logger.warning(
-                    "conversation %s: %s", quote(self.writer.log.name), _limit_notice(failure, entry, after)
-                )
+                if not self.writer.is_catching_up:  # else the writer that was refused has warned already
+                    notice = _limit_notice(failure, entry, after)
+                    _logger.warning("conversation %s: %s", quote(self.writer.log.name), notice)
                 if self._is_shared(failure.model):
                     known = after.prefix.learned_limits[failure.model]
                     self._shared_limits.learn(failure.model, failure.limit, after.calibration, known)
