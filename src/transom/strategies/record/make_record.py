@@ -69,9 +69,9 @@ MIN_FOR_WORDS = 0.05
 SMALLER, LARGER = 0.95, 1.03
 """The shares of its planned size that a record should have, at least and at most."""
 
-TRIES, NEXT = 8, 0.9
-"""How often quotes are chosen until the record is not too large, and the share of what should fit that the next try
-gets."""
+TRIES, NEXT = 8, 0.8
+"""How often quotes are chosen, at most, and the share of what should fit that the next try gets after a record that is
+too large."""
 
 FILLS = 2
 """How often the rest of a record's room is filled."""
@@ -98,22 +98,37 @@ def make_record(
     `folded`: all slots that this compaction folds. `talk`: how far talk outweighs work with tools (0 to 1).
 
     Passages are first chosen for the names in them, then, with the rest of the tokens for quotes, for their words. What
-    a passage will take is only estimated: if the record turns out too large, less is quoted. Names fill what is left.
+    a passage will take is only estimated: if the record turns out too large, less is quoted. Names fill what is left;
+    if it is too small even so, more is quoted.
     """
     found = _FoldedTurns(view, target, run, folded, talk)
     endings = found.endings(size)
     fixed = HEADER + sum(target.counter.count(line) for line in endings)
     lines = min(LINES * size, found.tokens_of_lines())
-    share = 1.0
+    is_talk = talk >= MOSTLY_TALK
+    best: MadeRecord | None = None
+    share, more = 1.0, 0.0
     for _ in range(TRIES):
-        of_user, *of_others = IN_TALK if talk >= MOSTLY_TALK else OF_MESSAGES
+        of_user, *of_others = IN_TALK if is_talk else OF_MESSAGES
         messages, tokens = found.messages.chosen(share * of_user * size, *(share * part * size for part in of_others))
-        quoted = merged(messages, found.quotes(share * (size - fixed - lines - tokens), messages))
+        rest = share * (size - fixed - lines - tokens) + more
+        quoted = merged(messages, found.quotes(rest, messages, by_words=is_talk or more > 0))
         made = found.record(quoted, endings, lines)
         if made.tokens <= LARGER * size:
-            return found.filled(quoted, endings, lines, made, size)
-        share *= NEXT * size / made.tokens
-        lines *= share
+            made = found.filled(quoted, endings, lines, made, size)
+            if best is not None and made.tokens <= best.tokens:
+                break  # there is nothing more to quote
+            best = made
+            if made.tokens >= SMALLER * size:
+                break
+            more += size - made.tokens
+        elif best is not None:
+            break
+        else:
+            share *= NEXT * size / made.tokens
+            lines *= share
+    if best is not None:
+        return best
     made = found.record({}, endings, 0)  # no quotes: what was done is better than nothing
     if made.tokens <= size + HEADER:
         return made
@@ -262,7 +277,7 @@ class _FoldedTurns:
         """The names that need no quote, since they are in the window beside this record."""
         return set[str]().union(*(covered_names(self.index, self.view, one) for one in self.beside))
 
-    def quotes(self, room: float, already: Spans) -> Spans:
+    def quotes(self, room: float, already: Spans, *, by_words: bool) -> Spans:
         """The spans to quote in this many tokens: the chosen passages with their margins. `already`: what is quoted in
         any case."""
         if room <= 0:
@@ -280,7 +295,7 @@ class _FoldedTurns:
             factors=self._factors,
         )
         left = room - choice.spent
-        if self.talk >= MOSTLY_TALK and left > MIN_FOR_WORDS * room:
+        if by_words and left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units)
         taken = [(passages[at], self._with_margins(at)) for at in sorted(choice.taken)]
         return merged(*({(one.entry, one.text): [shown]} for one, shown in taken))
