@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from test_summary_scheduler import NowPool
 
 import transom
 from transom.core.edit import Undo
@@ -150,7 +151,7 @@ def test_a_record_stays_to_the_letter_when_its_summary_leaves() -> None:
         policy="summary",
         counter=WordCounter(),
         system="Brief.",
-        summarizer=Scripted(then=ANSWER),
+        summarizer=transom.SummarySettings(provider=Scripted(then=ANSWER), pool=NowPool()),
     )
     with conv:
         left = layers = 0

@@ -95,7 +95,7 @@ class RequestPlanner:
         """What a mode of an earlier process has announced. It holds until `set_mode` is called in this one."""
         self._trusts_learned = True  # false once nothing fitted within the learned limit
         self._was_refused = False
-        self._has_warned = False  # see `warn_once_of`
+        self._has_warned, self._looked_at = False, 0  # see `warn_once_of`
         self._sent_window: tuple[int, Window] | None = None  # the last window, after the number of its `Sent`
 
     @property
@@ -255,9 +255,14 @@ class RequestPlanner:
 
     def warn_once_of(self, request: Request) -> None:
         """Log a warning of what the API's documentation forbids in a request, and the API was seen to take. It is given
-        once for a conversation, as such a thing is in every request from then on."""
-        if self._has_warned:
+        once for a conversation, as such a thing is in every request from then on.
+
+        A request is looked at if it has at least twice as many messages as the last one that was looked at, or fewer:
+        a look reads all of it."""
+        messages = request.window.size.messages
+        if self._has_warned or self._looked_at <= messages < 2 * self._looked_at:
             return
+        self._looked_at = messages
         if found := self.settings.dialect.warnings(request):
             self._has_warned = True
             name, first = quote(self.writer.log.name), found[0]
