@@ -15,8 +15,8 @@ SINGLE_BLOCKS = [ROOT / "README.md", ROOT / "docs" / "own-loop.md", ROOT / "docs
 """Pages whose blocks stand alone, each a file of its own."""
 FILES = 13
 PAGES = sorted((ROOT / "docs").glob("agent-loop-*.md"))
-CACHE = Path(sys.prefix) / "mypy-cache"
-"""What mypy knows of the SDKs, beside them: reading them takes 20 s, and they change with the environment only."""
+SDKS = "[mypy-openai.*,anthropic.*,google.*]\nfollow_imports = skip\nignore_missing_imports = True\n"
+"""The SDKs' own types are pyright's part, as mypy reads them for half a minute; so what they return is `Any`."""
 
 CALL = """
 import transom
@@ -92,5 +92,6 @@ def test_the_code_of_the_pages_passes_pyright_in_strict_mode(code):
 
 
 def test_the_code_of_the_pages_passes_mypy_in_strict_mode(code):
-    done = run("mypy", "--strict", "--python-version", "3.11", "--cache-dir", CACHE, *sorted(code.glob("*.py")))
+    (code / "mypy.ini").write_text(f"[mypy]\nstrict = True\nwarn_return_any = False\npython_version = 3.11\n\n{SDKS}")
+    done = run("mypy", "--config-file", code / "mypy.ini", "--cache-dir", code / "cache", *sorted(code.glob("*.py")))
     assert done.stdout == f"Success: no issues found in {FILES} source files\n"

@@ -572,6 +572,6 @@ def test_an_answer_is_redacted_by_any_function_of_a_text():
 
 def test_the_description_of_a_memory_block_is_redacted_like_its_text() -> None:
     with Memory.open("memory:", redact="secrets") as memory:
-        block = memory.add_block("deploy", "The password is hunter2hunter9.", text="Type hunter2hunter9 at the prompt.")
+        block = memory.add_block("deploy", "password = hunter2hunter9", text="Type hunter2hunter9 at the prompt.")
         assert "hunter2hunter9" not in block.text + block.description + memory.text_of(block)
         assert "hunter2hunter9" not in memory.block("deploy").description

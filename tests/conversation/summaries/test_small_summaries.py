@@ -117,7 +117,7 @@ def test_a_summary_in_a_models_own_words_is_shown_in_every_room(budget: int) -> 
     provider = Scripted(then=paraphrase)
     settings = transom.SummarySettings(provider=provider, pool=NowPool(), context=6_000 if budget == 1_000 else None)
     with opened(settings, budget=budget) as conv:
-        talk(conv, 2.5)
+        talk(conv, 1.5 if budget == 16_000 else 2.5)
         assert provider.requests
         conv.user("And at pier 7?")
         done = conv.compact()

@@ -305,10 +305,11 @@ class _FoldedTurns:
         next."""
         passage = self.passages[at]
         if (found := self._shown.get(at)) is None:
-            found = passage.start, passage.end
+            start, end = passage.start, passage.end
             if passage.margin and self.index.at(self.view, passage.entry).role != "note":
-                found = with_margins(self._text_of(passage), *found)
-            self._shown[at] = found
+                start, end = with_margins(self._text_of(passage), start, end)
+            # what stands before the first passage, and behind the last, was cut out of the text
+            found = self._shown[at] = passage.start if passage.first else start, passage.end if passage.last else end
         return found
 
     # ---- what the record says
