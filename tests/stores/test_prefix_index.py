@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,17 @@ def test_a_store_without_an_index_gets_one_of_this_process() -> None:
             self.forget, self.close = self._store.forget, self._store.close
 
     assert isinstance(prefix_index(Bare()), PrefixIndexInMemory)
+
+
+def test_a_closed_folder_forgets_and_a_removed_one_is_made_again(tmp_path: Path) -> None:
+    store, known = open_store(f"jsonl:///{tmp_path}/logs"), [(b"a" * 16, KnownPrefix("a", 1))]
+    begun(store, "a")
+    begun(store, "b")
+    prefix_index(store).add(known)
+    store.close()
+    store.forget("b")
+    assert store.names() == ["a"]
+    store.close()
+    shutil.rmtree(tmp_path / "logs")
+    prefix_index(store).add(known)
+    store.close()

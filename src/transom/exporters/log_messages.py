@@ -48,6 +48,9 @@ class TimedMessage(Struct, frozen=True):
 NO_PLACE = "the format has no place for them"
 """Why an export leaves out what no line of its format can hold."""
 
+NO_OBJECT = f'arguments that are no JSON object, put under the key "{WRAPPED}"'
+"""What a format holds in another form that has arguments only as an object."""
+
 
 class LeftOut:
     """Counts what an export cannot give back, by kind."""
@@ -107,11 +110,13 @@ def _write_arguments(rendered: Sequence[Rendered], unit: Unit, left_out: LeftOut
     calls = [call for call in turn.calls if not takes_text(call) and not is_built_in(call)]
     if turn.dialect not in CUSTOM_TYPES:
         wrapped = sum(call.args.strip() != "" and sent_text(call.args) != call.args for call in turn.calls)
-        left_out.add(f'arguments that are no JSON object, put under the key "{WRAPPED}"', wrapped)
+        left_out.add(NO_OBJECT, wrapped)
         return
     if all(sent_text(call.args) == call.args for call in calls):
         return
     bodies = [body for each in rendered for body in _bodies(each.message)]
+    if len(bodies) != len(calls):
+        return  # a call that is neither this nor that: what is rendered stands
     for call, body in zip(calls, bodies, strict=True):
         body["arguments"] = call.args
 

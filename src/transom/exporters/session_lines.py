@@ -8,7 +8,8 @@ from itertools import chain
 from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
-from transom.exporters.log_messages import NO_PLACE, LeftOut, TimedMessage
+from transom.exporters.log_messages import NO_OBJECT, NO_PLACE, LeftOut, TimedMessage
+from transom.wire.arguments import WRAPPED
 from transom.wire.chat_json import name_and_arguments
 from transom.wire.fields import as_dict, as_parts, compact_json, data_of, iso_time, objects_in, plain_text, text
 
@@ -152,6 +153,9 @@ class PiWriter(_SessionWriter):
         legacy = as_dict(message.get("function_call"))
         for call in [*objects_in(message.get("tool_calls")), *([{"function": legacy}] if legacy else [])]:
             name, args = name_and_arguments(call)
+            if not isinstance(args, dict):  # pi has them only as an object
+                self._left_out.add(NO_OBJECT)
+                args = {WRAPPED: args}
             label = text(call, "id") or name
             self._names[label] = name
             yield {"type": "toolCall", "id": label, "name": name, "arguments": args}

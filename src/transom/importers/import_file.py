@@ -151,7 +151,8 @@ class _FileImport(Struct, kw_only=True):
         if not source.is_dir():
             yield from self._import(source, str(source), self._progress_of(str(source)))
             return
-        paths = files_in(source)
+        # a session before the files of its subagents: if its own lines have one of them too, that one is refused
+        paths = sorted(files_in(source), key=lambda path: SUBAGENTS in path.parts)
         self.in_folder = True
         for number, path in enumerate(paths):
             try:

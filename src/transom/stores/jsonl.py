@@ -62,6 +62,7 @@ from transom.stores.jsonl_format import (
     scan,
 )
 from transom.stores.local_store import LocalStore
+from transom.stores.prefix_index import PrefixIndexFile, PrefixIndexInMemory
 
 _logger = logging.getLogger(__name__)
 
@@ -347,6 +348,10 @@ class JsonlStore(LocalStore):
 
     def names(self, prefix: str = "") -> list[str]:
         return listed_names((found.name for found, _ in self._headers(self._paths())), prefix)
+
+    def prefix_index(self) -> PrefixIndexFile | PrefixIndexInMemory:
+        private_files.make_folder(self.path)  # it may have been removed
+        return super().prefix_index()
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return a stamp of every log, Transom's own too, or of those with these names, in the order in which they were

@@ -58,7 +58,10 @@ class LocalStore:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close the two indexes."""
+        """Close the two indexes. The next use opens or makes them again; message prefixes in memory stay."""
         for index in (self._words, self._prefixes):
             if index is not None:
                 index.close()
+        self._words = None
+        if self._prefix_file is not None:
+            self._prefixes = None

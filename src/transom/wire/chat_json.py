@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from transom.core.message import MediaKind, Raw
-from transom.wire.fields import as_dict, json_or_text, text
+from transom.errors import InvalidMessage
+from transom.wire.arguments import read_object
+from transom.wire.fields import as_dict, text
 
 
 def chat_call(label: str, name: str, arguments: str) -> Raw:
@@ -14,7 +16,11 @@ def chat_call(label: str, name: str, arguments: str) -> Raw:
 def name_and_arguments(call: Raw) -> tuple[str, object]:
     """The name of the tool in a call of a chat message, and its arguments: an object, or the text if it is none."""
     body = as_dict(call.get("function")) or as_dict(call.get("custom"))
-    return text(body, "name"), json_or_text(text(body, "arguments") or text(body, "input"))
+    given = text(body, "arguments") or text(body, "input")
+    try:
+        return text(body, "name"), read_object(given)
+    except InvalidMessage:
+        return text(body, "name"), given
 
 
 def chat_media(kind: MediaKind, url: str, name: str = "") -> Raw:

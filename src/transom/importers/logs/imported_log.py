@@ -17,6 +17,7 @@ from transom.errors import Conflict, InvalidSetting, quote
 from transom.importers.logs.import_mark import ImportMark, body_of, mark_of
 from transom.importers.sessions.session_reader import Ranges, is_in
 from transom.stores import StoredLog
+from transom.wire.frameworks.sources import key_of
 
 
 class New(Struct, frozen=True, kw_only=True):
@@ -118,12 +119,16 @@ class ImportedLog:
         if isinstance(new.body, Head):
             known, self._head = self._head, new.body
             return known == new.body
+        fact = cast("Fact", new.body)
         for entry in self._known:
-            if entry.body == new.body:
+            is_imported = is_in(entry.seq, self._ranges)
+            # what was made here has more than a file says of it: which request it answers, its usage
+            says_the_same = not is_imported and key_of(cast("Fact", entry.body)) == key_of(fact)
+            if entry.body == fact or says_the_same:
                 self.earlier += 1
                 self.shown_before += is_hidden(new.meta) and not is_hidden(entry.meta)
                 return True
-            if is_in(entry.seq, self._ranges):
+            if is_imported:
                 why = f"its message {self.earlier} is not what {self.source} has there"
                 raise self._refused(f"and {why}; use another --id")
         return False
