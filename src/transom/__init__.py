@@ -82,7 +82,7 @@ __version__: str
 """The version of the installed package, read at first use."""
 
 # Imported at first use: the command line, a part of this package, answers `--version` and `--help` without them.
-__all__, _public_name, __dir__ = _lazy_exports(
+_public_name, __dir__ = _lazy_exports(
     __name__,
     {
         "cache_prices": ("Prices",),
@@ -140,7 +140,7 @@ __all__, _public_name, __dir__ = _lazy_exports(
 def __getattr__(name: str) -> _Any:
     if name == "__version__":
         return _import_module("importlib.metadata").version(__name__)
-    if name in __all__ or name.startswith("_"):
+    if name in globals()["__all__"] or name.startswith("_"):
         return _public_name(name)
     try:  # a module of the package, as in `transom.errors`
         return _import_module(f"{__name__}.{name}")

@@ -9,14 +9,16 @@ from typing import Any
 
 def lazy_exports(
     package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__all__`, `__getattr__` and `__dir__` (PEP 562) of a package that imports its names at first use.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` (PEP 562) of a package that imports its names at first use, and give it an
+    `__all__` of these names if it has none.
 
     `modules`: for each module, named as below `transom`, the names that it has. A name in none raises AttributeError.
     Type checkers read the names where the package imports them under TYPE_CHECKING: `from … import A as A` makes them
-    public.
+    public. (An `__all__` that they could not evaluate would hide them.)
     """
     module_of = {name: module for module, names in modules.items() for name in names}
+    vars(import_module(package)).setdefault("__all__", sorted(module_of))
 
     def get(name: str) -> Any:
         if name not in module_of:
@@ -28,4 +30,4 @@ def lazy_exports(
     def names() -> list[str]:
         return sorted({*vars(import_module(package)), *module_of})
 
-    return sorted(module_of), get, names
+    return get, names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import Future
 
 import pytest
 
@@ -299,3 +300,20 @@ def test_the_status_follows_the_fullest_limit():
         assert len(conv.request()["messages"]) <= 4
         kinds = {type(entry.body).__name__ for entry in conv.log.read()}
     assert "Fold" in kinds
+
+
+@pytest.mark.parametrize("odd", [map(str, [1]), iter([1]), Future()], ids=["map", "iterator", "future"])
+def test_what_has_nothing_to_read_is_no_tool_result(odd):
+    with opened() as conv:
+        conv.user("go")
+        conv.observe(TURN)
+        with pytest.raises(InvalidMessage, match=r"it is an iterator|a future"):
+            conv.tool_result("c1", odd)
+
+
+def test_an_exception_is_a_failed_tool_result():
+    with opened() as conv:
+        conv.user("go")
+        conv.observe(TURN)
+        entry = conv.log[conv.tool_result("c1", TimeoutError())].body
+        assert (entry.failed, "TimeoutError" in str(entry.parts)) == (True, True)

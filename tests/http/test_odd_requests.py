@@ -136,3 +136,26 @@ def test_the_proxy_passes_it_too() -> None:
         for path, content in SHOWS_NOTHING:
             assert "transom" not in post(f"{url}{path}", content=content).text
     assert [body for _, body in server.requests] == [json.loads(content) for _, content in SHOWS_NOTHING]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        '[{"role": "system", "content": "rules"}]',
+        '[{"role": "developer", "content": "d"}, {"role": "user", "content": ""}]',
+    ],
+)
+@pytest.mark.parametrize(
+    "content", ['{"messages": [ ]}', '{"messages": [{"role": "tool", "tool_call_id": "c", "content": "r"}]}']
+)
+def test_nor_does_it_go_on_with_a_conversation_that_shows_nothing(first: str, content: str) -> None:
+    bodies = list[bytes]()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        bodies.append(request.content)
+        return httpx2.Response(400, content=WORDS)
+
+    with Transport(Gateway(MemoryStore(), budget=8_000), httpx2.MockTransport(answer)) as transport:
+        for text in (f'{{"messages": {first}}}', content):
+            transport.handle_request(httpx2.Request("POST", f"https://api.example{CHAT}", content=text.encode())).read()
+    assert bodies[1] == content.encode()

@@ -32,7 +32,7 @@ def run(options: Conversations) -> int:
         return code
     console = terminal()
     title = f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}"
-    if console.width < NARROW:
+    if console.width < NARROW and not options.full:
         print_wrapped(console, (title, "bold"))
         for one in conversations:
             print_wrapped(console, (one_line(one.id), "red" if one.damaged else ""), f": {_entries(one)}")

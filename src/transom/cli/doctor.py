@@ -207,7 +207,7 @@ def show(console: Console, report: Report) -> None:
         if extra.state == "not installed":
             _print_command(console, *start, (extra.install, "dim"))
         else:
-            print_line(console, *start, f"{has}")
+            print_line(console, *start, has)
     print_line(console, ("\nStores", "bold"))
     if not report.stores:
         print_line(console, "  none in this folder")

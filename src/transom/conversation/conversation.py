@@ -379,14 +379,14 @@ class Conversation:
         """Log the answer to a tool call: a text, a list of content parts, an MCP `CallToolResult`, or any other value.
 
         The model reads what it would read if a tool had returned the value in `run`: its JSON, the text of bytes, or
-        `str(content)`. Returns the number of the entry. A call without an id (Gemini's) is answered by its name.
-        `failed`: the tool reported an error.
+        `str(content)`; of an exception what it would read if a tool had raised it. Returns the number of the entry. A
+        call without an id (Gemini's) is answered by its name. `failed`: the tool reported an error.
 
         If a request has left meanwhile, the call was closed with a synthetic result, and the model reads this answer in
         a note, as a late result. If the call has a real result already, the second one is stored but never shown, and
         `logging` gets a warning. If a person has changed the arguments of the call in `approve`, a line before the
-        answer tells the model so. Raises InvalidMessage if no call has this id, and for a value that cannot be read: a
-        generator, a coroutine, one that is nested too deep or whose `repr` raises.
+        answer tells the model so. Raises InvalidMessage if no call has this id, and for a value that cannot be read: an
+        iterator, a coroutine or a future, one that is nested too deep or whose `repr` raises.
         """
         answer = tool_answer(self.dialect, check.call_id(call_id), content, failed=failed)
         return self._append_facts([approvals.with_change(self.view, answer)], known_calls_only=True)[0]

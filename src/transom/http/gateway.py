@@ -58,6 +58,9 @@ LEAST_BUDGET = 100
 """The fewest tokens that a budget may leave for a window. With fewer, the newest message would be sent as a reference
 to itself."""
 
+FEW = 3
+"""A conversation with fewer slots than this may have nothing that a window shows."""
+
 _OPTIONS = frozenset({"summarizer", "digest_role", "counter", "redact"})
 _END_OF_FORK = re.compile(r"@\d+-[0-9a-f]{6}$")
 
@@ -205,6 +208,9 @@ class Gateway:
                 continue
             if found is None:
                 break
+            if len(found.conv.view.slots) < FEW and not body.shows_something(body.facts()):
+                self.leave(found)
+                return None
             show_shortened(found.conv, shortened)
             return found, match
         facts = body.facts()

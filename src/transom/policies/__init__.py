@@ -100,7 +100,7 @@ def _loaded(name: str) -> Policy:
     return getattr(import_module(f"{__name__}.{POLICIES[name]}"), name.upper())
 
 
-_, __getattr__, __dir__ = lazy_exports(
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "policies.default": ("DEFAULT", "NATIVE", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"),

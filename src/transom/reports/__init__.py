@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transom.reports.shadow import plan_shadow as plan_shadow
     from transom.reports.shadow import run_shadow as run_shadow
 
-__all__, __getattr__, __dir__ = lazy_exports(
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "reports.check_file": ("Check", "CheckFile", "read_check_file"),

@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from transom.strategies.text.parts import shown_parts as shown_parts
     from transom.strategies.text.references import range_reference as range_reference
 
-__all__, __getattr__, __dir__ = lazy_exports(
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.edit": ("Edit", "Fold", "Trim"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from transom.summaries.prompts import Prompts as Prompts
     from transom.summaries.rehydrate import Rehydrate as Rehydrate
 
-__all__, __getattr__, __dir__ = lazy_exports(
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "core.summary": ("SourceTurn", "Summarise", "Summary"),

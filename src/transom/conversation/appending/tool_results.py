@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, cast
 
@@ -30,7 +31,9 @@ _BINARY = (bytes, bytearray, memoryview)
 
 def tool_answer(dialect: Dialect, call_id: str, content: object, *, failed: bool) -> ToolResult:
     """What `Conversation.tool_result` takes, as a fact: any value. The result of an MCP tool may say itself that the
-    tool failed. Raises InvalidMessage for a value that cannot be read."""
+    tool failed, and an exception says that it did. Raises InvalidMessage for a value that cannot be read."""
+    if isinstance(content, Exception):
+        content, failed = error_text(content), True
     try:
         mcp = None if isinstance(content, str) else read_mcp(content)
         given = result_content(content) if mcp is None else mcp.parts or texts.NO_OUTPUT
@@ -77,14 +80,17 @@ def result_content(value: object) -> str | list[Any] | Raw:
     their UTF-8 text; keys become texts; of anything else its `str` is taken. None and an empty text become
     "[no output]".
 
-    Raises what the `str` of an object raises, and TypeError for a generator or a coroutine, which has nothing to read.
+    Raises what the `str` of an object raises, and TypeError for what has nothing to read: an iterator (a generator, a
+    `map`, an open file), and a coroutine or future that nobody has awaited.
     """
     if value is None:
         return texts.NO_OUTPUT
     if isinstance(value, (Generator, AsyncGenerator)):
         raise TypeError("it is a generator; the tool must return a list or a text")
-    if inspect.iscoroutine(value):
-        raise TypeError("it is a coroutine that nobody has awaited")
+    if isinstance(value, (Iterator, AsyncIterator)):
+        raise TypeError("it is an iterator; the tool must return a list or a text")
+    if inspect.isawaitable(value) or isinstance(value, Future):
+        raise TypeError("it is a coroutine or a future that nobody has awaited")
     try:
         content = tool_content(_json_value(msgspec.to_builtins(value, builtin_types=_BINARY, enc_hook=_fields)))
     except (InvalidMessage, TypeError, ValueError, RecursionError):

@@ -255,7 +255,7 @@ class RequestPlanner:
 
     def warn_once_of(self, request: Request) -> None:
         """Log a warning of what the API's documentation forbids in a request, and the API was seen to take. It is given
-        once for a conversation, as such a thing is in every request from then on.
+        once for each time that the conversation is opened, as such a thing is in every request from then on.
 
         A request is looked at if it has at least twice as many messages as the last one that was looked at, or fewer:
         a look reads all of it."""

@@ -39,7 +39,9 @@ def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
                 turns.append(_answer(one, later[: -NEAR - 1 : -1]))
         elif ended is not None:
             main = [one for one in action.commands if _is_work(one)]
-            turns = [runs.get(action.commands, runs.get(_key(one), -1)) for one in main]
+            for one in main:
+                later = (runs[key] for key in (action.commands, _key(one)) if key in runs)
+                turns.append(min(later, default=-1))
             if ended.status == "ok":
                 seen = (one for one in main if ended.ran or (one.end in {"", "&&"} and not one.changes))
                 runs |= dict.fromkeys((*map(_key, seen), action.commands), done.turn)

@@ -72,7 +72,7 @@ class MessageQuotes:
 
     @cached_property
     def _whole(self) -> list[Chosen]:
-        """Quotes of all that the user said, one for each number in `SAID`; of a longer message, what tells most."""
+        """Quotes of what the user said, one for each number in `SAID`; of a longer message its beginning and end."""
         return [self._quoted([(one, most) for one in self._said]) for most in SAID]
 
     def _by_words(self, room: float) -> Chosen:
@@ -176,8 +176,8 @@ def _cost(one: OwnWords, characters: int) -> float:
 
 
 def _shortened(text: str, own: Sequence[Span], most: int) -> list[Span]:
-    """Spans of a text in at most this many characters: its beginning, its end, and then what follows the beginning. A
-    question at the end comes first: the next message may be a mere yes."""
+    """Spans of a text in at most this many characters: its beginning, its end, and of the sentences between them, from
+    the first, those that have room. A question at the end comes first: the next message may be a mere yes."""
     pieces = [
         (start + at, start + end)
         for start, stop in own
