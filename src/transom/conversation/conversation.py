@@ -34,9 +34,8 @@ from transom.conversation.runs.sync_driver import drained, drive
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.conversation.state_and_head_parts import State, checked_state, must_be_of_user
-from transom.conversation.summarizing_planner import SummarizingPlanner
-from transom.conversation.summary_job import SummarySteps, run_steps
-from transom.conversation.summary_scheduler import SummaryScheduler
+from transom.conversation.summarizing_planner import SummarizingPlanner, SummaryScheduler, run_steps
+from transom.conversation.summary_job import SummarySteps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
 from transom.core.edit import Edit

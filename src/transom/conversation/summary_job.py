@@ -1,4 +1,4 @@
-"""Who makes a conversation's summaries (`SummarySettings`), how one is made, and how a caller waits for it.
+"""Who makes a conversation's summaries (`SummarySettings`), how one is made, and how a thread waits for it.
 
 `SummaryJob.steps` is a generator without I/O: it yields the requests to send (`CallModel`), is sent each reply, and
 returns what came out. It never raises: whatever a summarizer or a model does, the end is a `SummaryOutcome`.
@@ -354,12 +354,3 @@ def await_summary(want: AwaitSummary, *, check: Callable[[], None] = lambda: Non
         if not ticket.done.is_set():
             want.pool.abandon(ticket)
     return job.failed(f"no answer within {want.deadline:g} seconds")
-
-
-def run_steps(steps: SummarySteps[R]) -> R:
-    """Run the steps of a request or a compaction in this thread: wait for each summary that they want. Returns what the
-    steps return."""
-    step = advanced(steps, None)
-    while isinstance(step, AwaitSummary):
-        step = advanced(steps, await_summary(step))
-    return step

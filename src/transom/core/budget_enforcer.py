@@ -133,6 +133,8 @@ class BudgetEnforcer:
         Call it after `run`: a compaction in `run` has made room for the fact, so that a second plan has nothing to do
         (law 8).
         """
+        if self.targets.due_recall is None:
+            return
         recalled = self.targets.due_recall.of(self.draft.view, self.targets.recall)
         # Not `lowered_limit`: prices may have lowered that for this one request.
         limit = policy_limit(self.budget, self.policy, self.draft.view.calibration)

@@ -36,8 +36,6 @@ class DueRecall:
         make a circle of references, and the plan would be freed late.) Raises InvalidEdit if a step gives a value that
         is not a Recalled with a text.
         """
-        if not self._policy.recall:
-            return None
         if self._asked is not view:
             self._asked, self._size = view, ZERO
             self._recalled = None if _has_recall_for_newest_unit(view) else self._ask(view, target())

@@ -30,7 +30,8 @@ class Targets:
 
     def __init__(self, draft: Draft, request: PlanRequest) -> None:
         self.draft, self._request, self._policy, self._budget = draft, request, request.policy, request.budget
-        self.due_recall = DueRecall(request.policy, request.options.redact)
+        self.due_recall = DueRecall(request.policy, request.options.redact) if request.policy.recall else None
+        """None: the policy recalls nothing."""
         self.limit = request.budget.limits(draft.view.calibration)
         self.lowered_limit = policy_limit(request.budget, request.policy, draft.view.calibration)
         self.may_replace_summary = False
@@ -72,7 +73,10 @@ class Targets:
 
         It counts at the trigger only. At the limit nothing is removed to make room for recalled text.
         """
-        return self.used().plus(self.due_recall.size(self.draft.view, self.recall))
+        return self._with_recall(self.used())
+
+    def _with_recall(self, size: Size) -> Size:
+        return size if self.due_recall is None else size.plus(self.due_recall.size(self.draft.view, self.recall))
 
     def has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
@@ -122,7 +126,7 @@ class Targets:
         notes, fixed = self._due_size(), self.draft.view.fixed_size
         share = self._policy.target_share
         if not over_limit:
-            notes = notes.plus(self.due_recall.size(self.draft.view, self.recall))
+            notes = self._with_recall(notes)
         goal = self.limit if over_limit else between(fixed, self.lowered_limit, share)
         limit = self.limit if over_limit else self.lowered_limit
         return Target(
