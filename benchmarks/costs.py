@@ -24,7 +24,7 @@ from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
 from transom.core.budget import Budget
 from transom.evaluation.compare import Compared
-from transom.evaluation.cost import summary_costs
+from transom.evaluation.simulated_cost import summary_costs
 from transom.importers import Recorded, read
 from transom.importers.recorded import as_openai_chat
 from transom.policies import policy_named

@@ -64,7 +64,7 @@ GROUPS = {
         "transom.conversation.events": "What a run tells: the events of `stream`.",
         "transom.conversation.event_bus": "What a conversation publishes: the events of `subscribe`.",
         "transom.providers": "Models: by name, and what a provider of your own must do.",
-        "transom.providers.models": "What a model costs, and how long its context is.",
+        "transom.providers.model_prices": "What a model costs, and how long its context is.",
         "transom.readback": "Reading back what windows leave out.",
         "transom.search": "Search over everything that was said.",
         "transom.search.embedders": "Search by meaning.",

@@ -36,7 +36,7 @@ TRIALS = {
     "openai": _PROVIDER.format("openai:m") + f"; {_PROVIDER.format('responses:m')}",
     "openai-agents": "import transom.adapters.openai_agents",
     "postgres": "from transom.stores.postgres import PostgresStore; print(PostgresStore.__name__)",
-    "prices": "from transom.providers.models import context_size; print(context_size('openai:gpt-4o'))",
+    "prices": "from transom.providers.model_prices import context_size; print(context_size('openai:gpt-4o'))",
     "proxy": "from transom.proxy.serve import serve; from transom.http import Gateway; print(Gateway('memory:').store)",
     "pydantic-ai": "import transom.adapters.pydantic_ai",
     "redact": "from transom.redaction import secrets_in; print(secrets_in('key AKIAIOSFODNN7EXAMPLQ'))",

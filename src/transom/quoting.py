@@ -54,8 +54,9 @@ def plain_name(name: str) -> str:
 
 
 def name_in_a_line(name: str) -> str:
-    """The name of a file, a block or an object inside a line of ours. It may have blanks; line ends become blanks, and
-    what would be a reference in it ("entry 5") has a backslash before its number."""
+    """Make the name of a file, a block or an object safe inside a line of ours: as `in_a_line`, and line ends become
+    blanks, and a reference in the name ("entry 5") gets a backslash before its number. Blanks stay. The result is for
+    display: it may differ from the name."""
     return _REFERENCE.sub(r"\1\\", in_a_line(name.translate(_LINE_ENDS)))
 
 

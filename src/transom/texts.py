@@ -101,7 +101,8 @@ def reply_interrupted(partial: str, kind: str) -> str:
 
 
 def left_out_marker(kind: str) -> str:
-    """The placeholder for a part that the API does not take there. `kind`: image, file, part, text."""
+    """The placeholder for a part that is not shown, most often because the API does not take it in this place.
+    `kind`: image, file, part, text."""
     return f"[{kind} left out]"
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import transom
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Reply, Scripted, call
 from transom.testing import WordCounter
 

@@ -13,7 +13,7 @@ from transom.conversation import events
 from transom.core.message import Failure, Usage
 from transom.core.summary import UNUSED_SUMMARY
 from transom.core.usage import SUB_AGENT, TotalUsage
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call
 from transom.stores import open_store, usage_by_conversation, usage_by_run, usage_of
 from transom.testing import WordCounter

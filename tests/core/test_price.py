@@ -9,7 +9,7 @@ import pytest
 from transom import Budget, Conversation, InvalidSetting, Prices
 from transom.cache_prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.conversation.request import render
-from transom.evaluation.cost import cost
+from transom.evaluation.simulated_cost import cost
 from transom.testing.fakes import FakeClock, WordCounter
 
 

@@ -9,7 +9,7 @@ import pytest
 from transom.cache_prices import Prices
 from transom.core.message import Usage
 from transom.errors import InvalidSetting
-from transom.providers.models import TokenPrices, context_size, cost
+from transom.providers.model_prices import TokenPrices, context_size, cost
 
 USAGE = Usage(prompt=1_000_000, cached=600_000, cache_write=100_000, output=10_000, reasoning=4_000)
 

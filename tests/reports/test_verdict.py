@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from transom.evaluation.compare import Compared, UserRequests
-from transom.evaluation.cost import Cost
 from transom.evaluation.grounding import Grounding
 from transom.evaluation.replay_stats import ReplayStats
+from transom.evaluation.simulated_cost import Cost
 from transom.reports.verdict import verdict
 
 

@@ -9,7 +9,7 @@ import pytest
 from transom import Conversation, InvalidSetting
 from transom.core.entry import Meta
 from transom.core.message import Text, User
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Scripted
 from transom.stores import list_conversations, open_store
 from transom.testing import FakeClock

@@ -17,7 +17,7 @@ from transom.core.tool import Tool
 from transom.core.window import Window
 from transom.errors import ConversationBusy, InvalidMessage, ProviderError, TransomError, quote
 from transom.overflow import classify
-from transom.providers.models import cost
+from transom.providers.model_prices import cost
 from transom.providers.sdk_errors import provider_error
 
 R = TypeVar("R")
@@ -141,7 +141,8 @@ class ModelCall:
         return False
 
     async def failed_async(self, error: BaseException, *, may_ask_again: bool = True) -> bool:
-        """As `failed`, in a worker thread. A cancelled task cannot wait for one: `failed` runs on its event loop."""
+        """As `failed`, in a worker thread. For a cancellation, and any other `error` that is no Exception, `failed`
+        runs on the event loop: a cancelled task cannot wait for a thread."""
         failed = partial(self.failed, error, may_ask_again=may_ask_again)
         return await run_sync(failed) if isinstance(error, Exception) else failed()
 

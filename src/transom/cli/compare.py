@@ -27,12 +27,12 @@ from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY
 from transom.errors import InvalidSetting
 from transom.evaluation.compare import Compared
-from transom.evaluation.cost import summary_costs
+from transom.evaluation.simulated_cost import summary_costs
 from transom.importers import Recorded
 from transom.importers.recorded import as_openai_chat
 from transom.policies import POLICIES, policy_named
 from transom.providers import provider_named
-from transom.providers.models import TokenPrices, listed_prices
+from transom.providers.model_prices import TokenPrices, listed_prices
 from transom.reports.policy_figures import COMPARE, INVALID, OVER, REASONING, REFUSED, VERDICT, Figure, figures
 from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.reports.verdict import verdict

@@ -132,11 +132,11 @@ def _write_page(page: str, out: Path) -> None:
 def _html(log: StoredLog, at: int | None) -> str:
     """Return the window of call `at` as a page of HTML; None: the window as it is now. Raises InvalidSetting if there
     is no such call."""
-    from transom.inspector.window_file import window_file  # noqa: PLC0415 - only this option needs it
+    from transom.inspector.window_html import window_html  # noqa: PLC0415 - only this option needs it
 
     views = CallViews(log, counter_of_log(log, o200k()))
     views.refresh()
-    return window_file(views, at)
+    return window_html(views, at)
 
 
 def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]:

@@ -20,7 +20,11 @@ COMMANDS = commands
 
 
 def run_command(args: Sequence[str] | None) -> int:
-    """Parse and run a command line, and return the exit code. Raises KeyboardInterrupt, and errors that are bugs."""
+    """Parse and run a command line, and return the exit code. `args`: None for those of the process.
+
+    An expected error is printed as one line; the exit code is 2 then. Raises KeyboardInterrupt, and errors that are
+    bugs.
+    """
     notices = _Notices(logging.WARNING)
     logging.getLogger("transom").addHandler(notices)
     try:

@@ -54,7 +54,7 @@ from transom.evaluation.edit_costs import EditCost, edit_costs, edit_costs_since
 from transom.evaluation.explanations import Explanations, costs_of_call, explain
 from transom.policies import policy_named
 from transom.providers import Provider
-from transom.providers.models import cost
+from transom.providers.model_prices import cost
 from transom.readback import answer_call, answer_limit
 from transom.search import Embedder, SearchHit
 from transom.stores import Store, StoredLog, fork_log, open_store

@@ -45,11 +45,17 @@ class FunctionTool:
 
     `parameters`: the JSON schema of the arguments, of type object, for a function whose type hints do not say it. The
     function is then called with the arguments that the model wrote, as keywords. A call is refused if a `required` one
-    is missing, or if one has a name or a plain type that the schema excludes. `timeout`: seconds until the call counts
-    as failed. `needs_approval`: whether a person must approve a call before it runs: True, or a function that is called
-    with the arguments of the call, as keywords. The call runs at once only if it returns `False`; if it returns
-    anything else or fails, the call waits. It must not be async. See `Conversation.approve`. Raises InvalidSetting for
-    a function that has no schema, and for a name that no provider takes.
+    is missing, or if one has a name or a plain type that the schema excludes.
+
+    `timeout`: seconds until a call counts as failed, although the function may still be at work; None: the
+    `tool_timeout` of the run.
+
+    `needs_approval`: True if a person must approve each call before it runs (`Conversation.approve`). Or a function,
+    not async, that decides: it gets the arguments that the model wrote, as keywords. If it returns False, the call runs
+    at once; if it returns anything else or raises, the call waits.
+
+    Raises InvalidSetting for a value that is not as described here, a function that has no schema, and a name that no
+    provider takes.
     """
 
     def __init__(
@@ -200,7 +206,7 @@ def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:
 
 
 def error_text(error: BaseException) -> str:
-    """An exception of a tool, for the model. Never raises."""
+    """The type and the text of an exception, as the model reads it; cut at `RESULT_ERROR_CHARACTERS`. Never raises."""
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - the code of the exception has run

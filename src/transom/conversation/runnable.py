@@ -29,7 +29,7 @@ from transom.core.summary import Summary, SummaryOptions
 from transom.core.tool import Tool
 from transom.core.view import View
 from transom.providers.base import Provider
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
 

@@ -44,7 +44,7 @@ class SharedLimit(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """The tokens that a request to the model may have."""
+        """The most tokens that a request to the model may have, as the provider counts them."""
         return self.limit.tokens
 
 

@@ -39,7 +39,7 @@ from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, shorten
 from transom.providers import Provider
 from transom.providers.base import model_name
-from transom.providers.models import context_size
+from transom.providers.model_prices import context_size
 from transom.strategies.summary.folds import why_not_shown
 from transom.strategies.summary.when_to_summarise import LEAST_SUMMARY
 from transom.summaries.base import Model

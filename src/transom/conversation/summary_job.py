@@ -22,7 +22,7 @@ from transom.core.tokens import TokenCounter
 from transom.errors import InvalidSetting, ProviderError, SummaryFailed, quote, shorten
 from transom.providers import provider_named
 from transom.providers.base import Compacts, Provider, model_name
-from transom.providers.models import TokenPrices, cost
+from transom.providers.model_prices import TokenPrices, cost
 from transom.redaction import without_keys
 from transom.summaries.base import Answer, Ask, Model, Summarizer
 from transom.wire.dialects import dialect_named

@@ -283,7 +283,8 @@ class Head(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Opaque(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="opaque"):
-    """An entry of a kind that this version does not know. It is kept unchanged (`raw`) and not shown."""
+    """The body of an entry whose kind the core does not know: one of a newer version, or the mark of an import. It is
+    kept unchanged (`raw`) and not shown."""
 
     raw: Raw
 

@@ -65,9 +65,12 @@ def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
 
 
 class Vector(Sequence[T]):
-    """An immutable sequence in chunks: `_chunks`, each with 1 to `CHUNK` items, and behind them `_last`, into which an
-    appended item goes and which has fewer than `CHUNK`. A slice of it is a tuple."""
+    """An immutable sequence that shares its chunks with its changed copies. Make it with `vector`, and a changed copy
+    with `appended`, `replaced` or `spliced`. It is no `tuple` for `isinstance`, but a slice of it is one. It equals any
+    sequence of the same items."""
 
+    # The items are in `_chunks`, each with 1 to CHUNK items, and behind them in `_last`, which has fewer than CHUNK:
+    # that is where an appended item goes.
     __slots__ = ("_chunks", "_last", "_length", "_starts")
 
     def __init__(self, items: Sequence[T]) -> None:

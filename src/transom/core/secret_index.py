@@ -59,9 +59,12 @@ class SecretIndex(Secrets):
                 self._pieces[len(piece)].remove(piece, name)
 
     def quoted(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield where the text has a known secret, or 12 characters in a row of a long one (`MIN_QUOTED_PART`): start,
-        end, name, in characters. Places may overlap. The time depends only on the length of the text and the number of
-        different lengths of secrets (at most 15)."""
+        """Yield the places where the text has a known secret: start, end (in characters) and name.
+
+        A secret of fewer than 16 characters (`MIN_LONG_SECRET`) is found whole. Of a longer one, every 12 characters in
+        a row (`MIN_QUOTED_PART`) are found, also where it stands whole. So places overlap, and they are not in the
+        order of the text: merge them before you replace any.
+        """
         for length, known in self._pieces.items():
             for at in range(len(text) - length + 1) if known.names else ():
                 if (name := known.names.get(text[at : at + length])) is not None:

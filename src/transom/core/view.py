@@ -88,7 +88,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         return View(log=log, counter=format_counter, total=Size(format_counter.request))
 
     def with_log(self, log: Log) -> View:
-        """A copy that reads its entries from another log object, which must hold the same entries."""
+        """A copy that reads its entries from another log object. The first `length` entries of that log must be those
+        of this view, which is not checked; the copy does not show later ones."""
         return replace(self, log=log, prefix_fingerprint=PrefixFingerprint(self.prefix_fingerprint.remembered))
 
     def __repr__(self) -> str:
@@ -135,8 +136,8 @@ class View(SlotTable, Struct, frozen=True, eq=False):
 
     @property
     def shared_slots(self) -> int:
-        """How many slots, from the first on, are as the last request had them; 0 before the first request, and -1 if
-        the head has changed."""
+        """How many slots, from the first on, are as the last request had them. 0 before the first request, or if the
+        first slot has changed; -1 if the head has changed."""
         return self.prefix.shared_slots
 
     @property

@@ -17,9 +17,9 @@ from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.core.unit import Unit
 from transom.core.window import Window
 from transom.errors import BudgetImpossible
-from transom.evaluation.cost import Cost, cost
 from transom.evaluation.grounding import Grounding, History, grounding, texts_of
 from transom.evaluation.replay_stats import ReplayStats, newest_fold, replay_stats
+from transom.evaluation.simulated_cost import Cost, cost
 from transom.evaluation.sums import Sums, share
 from transom.wire.openai import OPENAI_CHAT
 

@@ -16,8 +16,8 @@ Span = tuple[int, int]
 class ReplayStats(Sums, frozen=True, kw_only=True):
     """Counts of calls, sums of tokens over the sent calls, and the CPU time of building windows.
 
-    - `conversations`, `calls`: how many. `sent`: the calls that were not refused. `refused`: those for which no window
-      fits. `skipped`: messages of the model with no message before them that could be sent; they are no calls.
+    - `conversations`: how many. `calls`: the messages of the model that were replayed: each is `sent`, or `refused`
+      because no window fits. `skipped`: its other messages, before which there is no message that could be sent.
     - `invalid`: windows that break a rule of the provider. `over`: windows over the limit.
     - `tokens`: of all windows. `passthrough`: the tokens of the same calls if each carried the whole history.
       `shared_tokens`: of the prefixes that windows share with the window before.

@@ -33,7 +33,7 @@ from transom.http.provider_apis import COUNTING, Api, CallBody, api_of, dialect_
 from transom.http.requesters import requester_of
 from transom.http.stream_reply import StreamReply
 from transom.providers.base import Provider, model_name
-from transom.providers.models import cost
+from transom.providers.model_prices import cost
 from transom.providers.sdk_errors import error_kind, error_reply
 from transom.redaction import without_keys
 from transom.stores.prefix_index import KnownPrefix

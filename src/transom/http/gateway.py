@@ -29,12 +29,12 @@ from transom.core.reducer import apply
 from transom.core.unit import FoldedSlot
 from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
 from transom.http import prefix_hashes
-from transom.http.matcher import Match, Matcher
+from transom.http.conversation_matcher import Match, Matcher
 from transom.http.provider_apis import CallBody
 from transom.http.requesters import Requester
 from transom.http.shortened_results import shortened_results, show_shortened
 from transom.policies import policy_named
-from transom.providers.models import context_size
+from transom.providers.model_prices import context_size
 from transom.redaction import Redacting
 from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.prefix_index import KnownPrefix, prefix_index

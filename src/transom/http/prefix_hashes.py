@@ -46,7 +46,8 @@ def raw_digests(start: Digest, messages: Sequence[Any], since: int = 0) -> list[
 
 
 def after(digest: Digest, fact: Fact) -> Digest:
-    """The canonical digest after one more fact."""
+    """The canonical digest after one more fact. `digest`: from `begin`, or from `after` for the fact before. A fact
+    that no client sends, or that is empty, leaves it as it is."""
     for element in _elements(fact):
         digest = _linked(digest, element)
     return digest

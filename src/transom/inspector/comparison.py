@@ -21,7 +21,7 @@ from transom.evaluation.compare import Compared, RecordedCall
 from transom.exporters.export import export
 from transom.importers import read
 from transom.policies import policy_named
-from transom.providers.models import token_prices
+from transom.providers.model_prices import token_prices
 from transom.reports.policy_figures import figures
 from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.reports.verdict import verdict

@@ -17,7 +17,7 @@ from transom.core.budget import parse_token_count
 from transom.core.ranges import Share
 from transom.errors import InvalidSetting, quote, shorten
 from transom.policies import policy_named
-from transom.providers.models import TokenPrices, listed_prices
+from transom.providers.model_prices import TokenPrices, listed_prices
 from transom.readback.patterns import Pattern, compile_pattern
 from transom.wire.dialects import dialect_named
 

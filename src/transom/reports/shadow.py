@@ -25,7 +25,7 @@ from transom.evaluation.replay_stats import unedited
 from transom.importers.recorded import Recorded
 from transom.policies import policy_named
 from transom.providers.base import Provider, model_name
-from transom.providers.models import context_size, cost
+from transom.providers.model_prices import context_size, cost
 from transom.reports.intervals import Interval, paired_difference, wilson
 from transom.reports.recorded_calls import recorded_calls
 from transom.wire.dialects import dialect_named

@@ -21,7 +21,8 @@ class Ask(Struct, frozen=True, kw_only=True, eq=False):
     """One request to the summarizer's model: keyword arguments of the SDK's call, without the model, in the dialect
     that `Model.dialect` names.
 
-    `max_tokens`: the longest answer; None: the API's own limit. `compacts`: it asks for the provider's own compaction.
+    `max_tokens`: the most tokens of the answer; None: what the provider object sets, else the API's own limit.
+    `compacts`: `request` asks for the provider's own compaction (`Dialect.compaction_request`).
     """
 
     request: Raw

@@ -82,10 +82,12 @@ class Rehydrate(Struct, frozen=True, kw_only=True):
 def rehydrated(
     view: View, target: Target, reader: Reader, *, files: int = 5, tokens: int = 20_000
 ) -> Iterator[Recalled]:
-    """Yield one fact with the files that were read or changed last and that no turn of the window shows whole; nothing
-    if there are none.
+    """Yield one fact with the beginnings of at most `files` files (1 or more, not checked): those that calls named
+    last, as `reader` gives them now. Yields nothing if there are none.
 
-    Each has at most an equal share of what is left of `tokens`. A file that cannot be read is passed over.
+    A file that was last only read, in a turn that the window shows untrimmed, is left out. So is one for which `reader`
+    raises, or returns None or a blank text. Together the files have at most `tokens` tokens, and each at most an equal
+    share of what is left. Whether there was a compaction is not asked: see `Rehydrate`.
     """
     blocks: list[str] = []
     entries: list[int] = []

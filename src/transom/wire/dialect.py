@@ -217,8 +217,12 @@ class Dialect(Struct, frozen=True):
         raise NotImplementedError
 
     def warnings(self, body: Raw) -> list[Violation]:
-        """What the documentation of the API forbids in a request's body, and the API was seen to take: no violation,
-        and other servers of the same API may refuse it. A conversation warns of it once. By default nothing."""
+        """What the API's documentation forbids in a request's body, although the API took it when that was tested.
+        Another server of the same API may refuse it.
+
+        `violations` does not list these findings. Empty if there is none; by default always. A conversation logs one
+        warning of them each time it is opened.
+        """
         del body
         return []
 

@@ -61,7 +61,7 @@ class ErrorReply(InvalidMessage):
 
     def __init__(self, details: Raw) -> None:
         self.details = details
-        super().__init__("reply", f"the reply is an error: {error_text(details):.400}")
+        super().__init__("reply", f"the reply is an error: {error_message(details):.400}")
 
 
 def error_in(fields: Raw) -> Raw | None:
@@ -78,8 +78,8 @@ def error_in(fields: Raw) -> Raw | None:
     return as_dict(error) or {"message": str(error)}
 
 
-def error_text(error: Raw) -> str:
-    """The message of an error of a provider, or the whole error as text if it has no message."""
+def error_message(error: Raw) -> str:
+    """The message of a provider's error. Without one, the whole error, as Python writes a dict."""
     return str(error.get("message") or error)
 
 
@@ -175,7 +175,11 @@ def stop_reason(reason: object) -> StopReason:
 
 
 def stop_reason_of(reply: object) -> StopReason:
-    """Why a whole reply ended: a response object or dict of any provider."""
+    """Why a whole reply ended; "unknown" if it does not say, or says something that we do not know.
+
+    `reply`: a response object or dict of any provider; of several choices the first counts. The Responses API and
+    Gemini say "stop" for a reply with tool calls too: look at the calls of the turn.
+    """
     for items, name in (("choices", "finish_reason"), ("candidates", "finish_reason"), ("candidates", "finishReason")):
         listed = _field(reply, items)
         if isinstance(listed, (list, tuple)) and listed and (found := _field(cast("list[object]", listed)[0], name)):

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
-from transom.wire.replies import ErrorReply, StopReason, UsageFields, dumped, error_in, error_text, read_usage
+from transom.wire.replies import ErrorReply, StopReason, UsageFields, dumped, error_in, error_message, read_usage
 
 _OPEN = (
     "the reply is a stream: read it to its end, then observe the list of its chunks, or what the helper's "
@@ -136,7 +136,7 @@ class Accumulator:
     def _take_error(self, event: Raw) -> None:
         """Keep the error in an event, if there is one."""
         if (error := error_in(event)) is not None:
-            self.error, self.error_details = error_text(error), error
+            self.error, self.error_details = error_message(error), error
 
     def arrived(self, kind: Literal["text", "reasoning"]) -> str:
         """Everything of this kind that has come, in the order in which it came: what is left of a reply that cannot be

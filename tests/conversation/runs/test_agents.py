@@ -12,7 +12,7 @@ import pytest
 from transom import AsyncConversation, Conversation, SubAgent
 from transom.core.message import ToolResult, User
 from transom.errors import InvalidSetting, RunStopped
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Fault, Reply, Scripted, call, calls
 
 ASK = call("research", task="Who built it?")

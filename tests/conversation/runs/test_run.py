@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 
@@ -18,7 +19,7 @@ from transom.conversation import events
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure, Text, ToolResult, User
 from transom.errors import ConversationBusy, InvalidMessage, InvalidSetting, ProviderError
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call, calls
 from transom.readback import TOOLS
 from transom.wire.dialects import DIALECTS
@@ -298,6 +299,18 @@ def test_calls_are_approved_first(conv: Conversation, run: Callable[..., RunResu
         ("not run: the call was not approved: Ask for a city in Italy.", True),
         ('{"city":"Rome","days":1}', False),
     ]
+
+
+def test_a_sync_run_inside_an_event_loop_asks_an_async_approve(conv: Conversation) -> None:
+    async def approve(called: events.ToolCalled) -> bool:
+        await anyio.lowlevel.checkpoint()
+        return called.name == "weather"
+
+    async def notebook() -> None:
+        conv.run("Go", provider=Scripted(call("weather", city="Rome")), tools=[weather], approve=approve)
+
+    anyio.run(notebook)
+    assert results(conv) == [('{"city":"Rome","days":1}', False)]
 
 
 def test_unavailable_tools_are_refused_and_stay_in_the_request(conv: Conversation) -> None:

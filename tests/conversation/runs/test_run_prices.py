@@ -7,7 +7,7 @@ import pytest
 from transom import Conversation
 from transom.conversation import events
 from transom.errors import InvalidSetting, RunStopped
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Reply, Scripted, call
 
 PRICES = TokenPrices(input=1_000, output=5_000)

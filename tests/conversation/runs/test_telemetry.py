@@ -13,7 +13,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as na
 
 from transom import AsyncConversation, Conversation, Retry
 from transom.errors import ProviderError
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call
 from transom.telemetry import atraced, traced
 

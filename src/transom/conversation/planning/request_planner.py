@@ -53,7 +53,7 @@ from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidMessage, quote
 from transom.providers import Provider
 from transom.providers.base import model_name
-from transom.providers.models import context_size
+from transom.providers.model_prices import context_size
 from transom.stores import StoredLog
 from transom.strategies.summary.native_compaction import compactions, without_compaction
 from transom.wire.dialects import dialect_named, with_digest_role
@@ -62,13 +62,14 @@ _logger = logging.getLogger(__name__)
 
 
 class Planned(NamedTuple):
-    """The result of `RequestPlanner.request`: the window of the request that it logged, or the summary that must be
-    made before that."""
+    """The result of `RequestPlanner.request`.
+
+    With a window the request was logged: send it, and if `want` is set too, make that summary in the background.
+    Without a window nothing was logged: make the summary `want` first, then call `request` again.
+    """
 
     window: Window | None
-    """Of the request that was logged. None: nothing was logged, because the request must wait for `want` first."""
     want: Summarise | None = None
-    """A summary to make: in the background if there is a window."""
 
 
 class RequestPlanner:
@@ -270,7 +271,8 @@ class RequestPlanner:
             _logger.warning(text, name, first.index, first.why)
 
     def last_sent_unit(self) -> int:
-        """The key of the last unit in the request that was sent last; -1 if this process has sent none."""
+        """The key of the last unit in the request that was sent last; -1 if this process has sent none, or none in the
+        present dialect."""
         if self._sent_window is None:
             return -1
         before = self._sent_window[0]

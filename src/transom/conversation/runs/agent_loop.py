@@ -53,7 +53,7 @@ from transom.errors import (
     TransomError,
     quote,
 )
-from transom.providers import models
+from transom.providers import model_prices
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
 from transom.wire.replies import StopReason
@@ -279,7 +279,7 @@ class AgentLoop:
             return
         failure = Failure(failure="interrupted", error=LATE_REPLY, model=model_name(provider), usage=usage)
         try:
-            self._record.log(failure, cost=models.cost(usage, model_name(provider), self._settings.prices))
+            self._record.log(failure, cost=model_prices.cost(usage, model_name(provider), self._settings.prices))
         except TransomError as error:  # the conversation is closed
             what = f"{usage.prompt + usage.output:,} tokens of a late reply"
             _logger.warning("conversation %s: %s are not counted: %s", quote(self._conv.log.name), what, error)
@@ -310,7 +310,7 @@ class AgentLoop:
 
     def _cost_of(self, usage: Usage | None) -> float | None:
         """What a request to the present provider cost; None if that is not known."""
-        return models.cost(usage, model_name(self._provider), self._settings.prices)
+        return model_prices.cost(usage, model_name(self._provider), self._settings.prices)
 
 
 def _text(turn: Assistant) -> str:

@@ -26,7 +26,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.errors import InvalidMessage, InvalidSetting, no_setting, quote
 from transom.providers import Provider, provider_named
-from transom.providers.models import TokenPrices
+from transom.providers.model_prices import TokenPrices
 from transom.wire.fields import DEPTH
 
 MAX_STEPS = 50

@@ -300,10 +300,17 @@ def out_of_time(job: ToolJob) -> ToolOutcome:
 
 
 def run_async(value: Any) -> Any:
-    """Wait for an awaitable in an event loop of its own, and return its result."""
-    import asyncio  # noqa: PLC0415 - only for async tools under the sync driver
+    """Wait for an awaitable in a new asyncio event loop, and return its result. What it raises passes through. The loop
+    runs in this thread, or in another one if a loop runs in this one already, as in a notebook."""
+    import asyncio  # noqa: PLC0415 - only for async functions under the sync driver
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - as above
 
     async def wait() -> Any:
         return await value
 
-    return asyncio.run(wait())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(wait())
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, asyncio.run, wait()).result()

@@ -101,7 +101,8 @@ def row_of(words: set[str], values: Sequence[tuple[str, str]], tools: Sequence[T
     """The kind of a call with these arguments, by the first row that fits, and the values that say what it is about. If
     no row fits, "other" and no values.
 
-    `words`: those that say what the call does (see `verbs`). With "stdin" among them the kind is "type".
+    `words`: those that say what the call does (see `verbs`). With "stdin" among them the kind is "type", without
+    values.
     """
     if "stdin" in words:
         return "type", []

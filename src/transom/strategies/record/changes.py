@@ -26,14 +26,17 @@ One that is written as before is always found."""
 
 
 class Changes:
-    """Answers from the index what calls changed. An entry is named by its number."""
+    """Says which files and objects the calls of some turns changed. It reads that from `index`, which must be that of
+    `view`."""
 
     def __init__(self, view: View, target: Target, index: Index) -> None:
         self.view, self.target, self.index = view, target, index
 
     def named(self, units: Sequence[Unit], size: float = 0) -> list[tuple[str, list[str]]]:
-        """The files or objects that these turns changed, the newest last, each with the entries that did, as texts. Of
-        many entries the first and the last are named, and how many there are.
+        """The files or objects that these turns changed, the newest last, each with the entries that did.
+
+        An entry is a text: what it did, if the result shows that, and the number by which the model reads it back
+        ("deleted 12"). Of many entries the first and the last are named, and how many there are.
 
         If there are more than a list may have, the first item counts the others ("12 more before") and has no entries.
         `size`: tokens of the record; in a large one the list may be longer.

@@ -194,7 +194,8 @@ class Index:
             self._older_tokens -= self._older.pop(next(iter(self._older))).tokens
 
     def first(self, view: View) -> int:
-        """The key of the oldest unit that is indexed; the view's length if there is none."""
+        """The key of the oldest unit that is indexed; 0 if the oldest indexed entry is in no unit, and the view's
+        length if no entry is indexed."""
         return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.length
 
     def near(self, view: View, tokens: int) -> int:

@@ -121,8 +121,12 @@ def _tasks(view: View, index: Index, last: Unit) -> Items:
 
 
 def change_task(tasks: dict[str, tuple[str, str]], call: Call, result: str) -> None:
-    """Make the change of a call that adds, changes or deletes a task in `tasks`: by number, the status and the words of
-    each. `result`: of the call; of one that adds a task it has the number."""
+    """Apply one call of a task tool to `tasks` (status and words by number), in place.
+
+    `result`: the text that the call returned; a new task has its number and words from there. Leave out failed calls:
+    that is not checked. Nothing changes if the result of a new task cannot be read, or if an update of an unknown task
+    has no subject.
+    """
     given = dict(arguments(call))
     number, made, words = result.strip().removeprefix(_NUMBER).partition(_CREATED)
     if call.name == CREATE and made:

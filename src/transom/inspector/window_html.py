@@ -39,7 +39,7 @@ html, body { height: auto; }
 """
 
 
-def window_file(views: CallViews, call: int | None) -> str:
+def window_html(views: CallViews, call: int | None) -> str:
     """The HTML of the window of a call, counted from 1 (negative: from the last); None: of the log as it is now. Raises
     InvalidSetting if there is no such call."""
     data = reader_of_call(views, call).data(0, MOST_ROWS, PIECE_LIMIT)

@@ -9,7 +9,7 @@ from inspected import fill
 from transom import Conversation
 from transom.evaluation.call_views import CallViews
 from transom.inspector.window_data import WindowReader
-from transom.inspector.window_file import window_file
+from transom.inspector.window_html import window_html
 from transom.testing import WordCounter
 
 
@@ -32,7 +32,7 @@ class Elements(HTMLParser):
 def page_of(conv, call):
     views = CallViews(conv.log, conv.view.counter)
     views.refresh()
-    return window_file(views, call)
+    return window_html(views, call)
 
 
 def test_it_has_every_message_with_its_state(store):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom.cache_prices import ANTHROPIC, OPENAI, Prices
-from transom.evaluation.cost import Cost, cost
+from transom.evaluation.simulated_cost import Cost, cost
 
 SENT = [(1_000, 0), (1_500, 1_000), (1_500, 1_400)]
 WHOLE = [1_000, 1_500, 2_000]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from transom.http import prefix_hashes
-from transom.http.matcher import Matcher
+from transom.http.conversation_matcher import Matcher
 from transom.stores.prefix_index import KnownPrefix, PrefixIndexInMemory
 from transom.wire.dialects import dialect_named
 
