@@ -37,7 +37,7 @@ PARALLEL = jsonl(META, item(**said("user", "Go.")), *CALLS.values(), *OUTPUTS)
 ONE_BY_ONE = jsonl(
     META, item(**said("user", "Go.")), *(line for pair in zip(CALLS.values(), OUTPUTS, strict=True) for line in pair)
 )
-RAW = {"c1": PATCH, "c3": '{"command":["ls"', "c5": "[1]"}
+RAW = {"c3": '{"command":["ls"', "c5": "[1]"}
 
 
 def log_of(data, format_name):
@@ -78,6 +78,8 @@ def test_arguments_come_back_from_every_format_that_has_them_as_text(rollout, wr
     data, _ = exported(rollout, written)
     found = arguments_in(log_of(data, written))
     assert {label: found[label] for label in RAW} == RAW
+    custom = found["c1"] if written == "openai" else json.loads(found["c1"])["input"]  # the others know functions only
+    assert custom == PATCH
     assert (found["c6"], json.loads(found["c7"])) == ("{}", {"arguments": "plain"})
 
 
@@ -94,7 +96,7 @@ def test_custom_tools_stay_custom_in_openai_chat_and_back(rollout):
 @pytest.mark.parametrize("written", ["anthropic", "claude_code", "gemini"])
 def test_what_a_format_has_only_as_an_object_is_counted(rollout, written):
     _, notes = exported(rollout, written)
-    assert 'arguments that are no JSON object, put under the key "arguments": 3' in notes
+    assert 'arguments that are no JSON object, put under the key "arguments": 2' in notes
     assert "calls of a kind that only their own provider has, which became calls of functions: 3" in notes
 
 
@@ -109,3 +111,31 @@ def test_a_call_in_the_old_form_of_openai_comes_back(written):
     data, _ = exported(log_of(json.dumps({"messages": messages}), "openai"), written)
     [found] = calls_in(log_of(data, written))
     assert (found.name, json.loads(found.args)) == ("look", {"at": 1})
+
+
+def test_pi_has_a_custom_tools_text_as_its_one_argument(rollout):
+    data, notes = exported(rollout, "pi")
+    found = arguments_in(log_of(data, "pi"))
+    assert json.loads(found["c1"]) == {"input": PATCH}
+    assert json.loads(found["c4"]) == {"input": '{"a": 1}'}
+    assert 'arguments that are no JSON object, put under the key "arguments": 2' in notes
+
+
+def test_pi_has_a_call_once_that_openai_says_in_both_forms():
+    call = {"name": "look", "arguments": "{}"}
+    turn = {"role": "assistant", "content": None, "function_call": call}
+    turn["tool_calls"] = [{"id": "a", "type": "function", "function": call}]
+    messages = [{"role": "user", "content": "Go."}, turn, {"role": "tool", "tool_call_id": "a", "content": "Fine."}]
+    data, _ = exported(log_of(json.dumps({"messages": messages}), "openai"), "pi")
+    assert [found.id for found in calls_in(log_of(data, "pi"))] == ["a"]
+
+
+def test_pi_says_what_it_has_no_place_for():
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    file = {"type": "file", "file": {"file_data": "data:application/pdf;base64,aGk=", "filename": "a.pdf"}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": "Look."}, image, file]}]
+    data, notes = exported(log_of(json.dumps({"messages": messages}), "openai"), "pi")
+    [said] = [json.loads(line)["message"]["content"] for line in data.splitlines() if b'"message"' in line]
+    assert [part["text"] for part in said] == ["Look.", "https://example.com/a.png", "[file left out]"]
+    assert "images at URLs that became the text of the URL: 1" in notes
+    assert "files left out: 1 (the format has no place for them)" in notes

@@ -569,4 +569,4 @@ def test_a_call_of_another_dialect_has_no_field_of_it():
     call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "*** Begin"}
     turn = dialect_named("responses").parse_reply({"output": [call], "status": "completed"})
     assert turn.calls[0].extra is not None
-    assert translate_fact(turn, "gemini").calls == (Call("c", "apply_patch", "*** Begin"),)
+    assert translate_fact(turn, "gemini").calls == (Call("c", "apply_patch", '{"input":"*** Begin"}'),)

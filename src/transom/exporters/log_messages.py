@@ -138,7 +138,7 @@ def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut) -> Iterator[
         body = entry.body
         _count_edit(body, left_out)
         if isinstance(body, Fact) and _is_shown(entry, body, left_out):
-            yield TimedMessage(message(translate_fact(body, "openai")), entry.at)
+            yield TimedMessage(message(_translated_fact(body, "openai")), entry.at)
 
 
 def _role(rendered: Rendered) -> str:
@@ -236,12 +236,9 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
 
     Reasoning of another dialect is left out and counted; with `reasoning` its text stays, without its signature.
     """
-    out = translate_fact(fact, dialect)
+    out = _translated_fact(fact, dialect)
     if fact is out:
         return fact
-    if isinstance(fact, Assistant) and isinstance(out, Assistant):
-        pairs = zip(fact.calls, out.calls, strict=True)
-        out = replace(out, calls=tuple(_translated_call(call, new, dialect) for call, new in pairs))
     if dialect == "anthropic":
         out = replace(out, shape="parts")  # a turn that is one text has no place for its calls
     if not isinstance(fact, Assistant) or not fact.reasoning:
@@ -254,11 +251,20 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
     return replace(out, reasoning=texts, order="")
 
 
+def _translated_fact(fact: Fact, dialect: str) -> Fact:
+    """Translate a fact to the dialect. Unlike in a window, a call of a custom tool stays one if the dialect has such
+    tools, and a call without arguments has an empty object."""
+    out = translate_fact(fact, dialect)
+    if fact is out or not isinstance(fact, Assistant) or not isinstance(out, Assistant):
+        return out
+    pairs = zip(fact.calls, out.calls, strict=True)
+    return replace(out, calls=tuple(_translated_call(call, new, dialect) for call, new in pairs))
+
+
 def _translated_call(call: Call, new: Call, dialect: str) -> Call:
-    """The translated call `new`, still of a custom tool if `call` is one and the dialect has such tools. Without
-    arguments it has an empty object."""
+    """The translated call `new` as `_translated_fact` wants it."""
     if takes_text(call) and dialect in CUSTOM_TYPES:
-        return replace(new, extra={"type": CUSTOM_TYPES[dialect]})
+        return replace(new, args=call.args, extra={"type": CUSTOM_TYPES[dialect]})
     return new if new.args.strip() else replace(new, args="{}")
 
 

@@ -9,9 +9,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
 from transom.exporters.log_messages import NO_OBJECT, NO_PLACE, LeftOut, TimedMessage
+from transom.texts import left_out_marker
 from transom.wire.arguments import WRAPPED
 from transom.wire.chat_json import name_and_arguments
 from transom.wire.fields import as_dict, as_parts, compact_json, data_of, iso_time, objects_in, plain_text, text
+from transom.wire.openai.parse import MEDIA_TYPES
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -140,18 +142,18 @@ class PiWriter(_SessionWriter):
         if role in {"tool", "function"}:
             label = text(message, "tool_call_id") or text(message, "name")
             named = self._names.get(label) or text(message, "name")
-            return {"role": "toolResult", "toolCallId": label, "toolName": named, "content": _pi_parts(content)}
+            return {"role": "toolResult", "toolCallId": label, "toolName": named, "content": self._parts(content)}
         if role != "user":
             self._left_out.add("system messages that became the user's")
-        return {"role": "user", "content": content if isinstance(content, str) else _pi_parts(content)}
+        return {"role": "user", "content": content if isinstance(content, str) else self._parts(content)}
 
     def _blocks(self, message: Raw) -> Iterator[Raw]:
         if thought := text(message, "reasoning_content") or text(message, "reasoning"):
             yield {"type": "thinking", "thinking": thought}
         if said := plain_text(message.get("content")):
             yield {"type": "text", "text": said}
-        legacy = as_dict(message.get("function_call"))
-        for call in [*objects_in(message.get("tool_calls")), *([{"function": legacy}] if legacy else [])]:
+        legacy = as_dict(message.get("function_call"))  # beside `tool_calls` it says the same again
+        for call in objects_in(message.get("tool_calls")) or ([{"function": legacy}] if legacy else []):
             name, args = name_and_arguments(call)
             if not isinstance(args, dict):  # pi has them only as an object
                 self._left_out.add(NO_OBJECT)
@@ -160,18 +162,23 @@ class PiWriter(_SessionWriter):
             self._names[label] = name
             yield {"type": "toolCall", "id": label, "name": name, "arguments": args}
 
-
-def _pi_parts(content: object) -> list[Raw]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    out: list[Raw] = []
-    for part in objects_in(content):
-        found = data_of(text(as_dict(part.get("image_url")), "url"))
-        if found is not None:
-            out.append({"type": "image", "data": found[1], "mimeType": found[0]})
-        else:
-            out.append({"type": "text", "text": text(part, "text") or compact_json(part)})
-    return out
+    def _parts(self, content: object) -> list[Raw]:
+        if isinstance(content, str):
+            return [{"type": "text", "text": content}]
+        out: list[Raw] = []
+        for part in objects_in(content):
+            url = text(as_dict(part.get("image_url")), "url")
+            if found := data_of(url):
+                out.append({"type": "image", "data": found[1], "mimeType": found[0]})
+            elif url:  # pi has only the bytes of an image
+                self._left_out.add("images at URLs that became the text of the URL")
+                out.append({"type": "text", "text": url})
+            elif (kind := text(part, "type")) in MEDIA_TYPES:
+                self._left_out.add("files left out", why=NO_PLACE)
+                out.append({"type": "text", "text": left_out_marker(MEDIA_TYPES[kind])})
+            else:
+                out.append({"type": "text", "text": text(part, "text") or compact_json(part)})
+        return out
 
 
 def _texts(head: Head) -> list[str]:

@@ -18,10 +18,19 @@ WRAPPED = "arguments"
 CUSTOM_TYPES = {"openai": "custom", "responses": "custom_tool_call"}
 """The APIs that have custom tools, which take free text, and the type that a call of one has there."""
 
+TEXT_ARGUMENT = "input"
+"""The one argument of a custom tool, where it is declared and called as a function."""
+
 
 def takes_text(call: Call) -> bool:
     """Whether a call is one of a custom tool. Its arguments are free text."""
     return (call.extra or {}).get("type") in CUSTOM_TYPES.values()
+
+
+def function_arguments(call: Call) -> str:
+    """The arguments of a call, as those of a function: an API without custom tools has their text as `TEXT_ARGUMENT`.
+    The arguments of any other call are returned as they are."""
+    return compact_json({TEXT_ARGUMENT: call.args}) if takes_text(call) else call.args
 
 
 def read_object(text: str) -> Raw:

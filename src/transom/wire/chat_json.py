@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transom.core.message import MediaKind, Raw
 from transom.errors import InvalidMessage
-from transom.wire.arguments import read_object
+from transom.wire.arguments import TEXT_ARGUMENT, read_object
 from transom.wire.fields import as_dict, text
 
 
@@ -14,9 +14,12 @@ def chat_call(label: str, name: str, arguments: str) -> Raw:
 
 
 def name_and_arguments(call: Raw) -> tuple[str, object]:
-    """The name of the tool in a call of a chat message, and its arguments: an object, or the text if it is none."""
-    body = as_dict(call.get("function")) or as_dict(call.get("custom"))
-    given = text(body, "arguments") or text(body, "input")
+    """The name of the tool in a call of a chat message, and its arguments: an object, or the text if it is none. The
+    text for a custom tool is its one argument, `TEXT_ARGUMENT`."""
+    if custom := as_dict(call.get("custom")):
+        return text(custom, "name"), {TEXT_ARGUMENT: text(custom, "input")}
+    body = as_dict(call.get("function"))
+    given = text(body, "arguments")
     try:
         return text(body, "name"), read_object(given)
     except InvalidMessage:

@@ -9,7 +9,7 @@ from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text
 from transom.core.tokens import FormatCounter, TokenCounter
-from transom.wire.arguments import object_text, sent_text, takes_text
+from transom.wire.arguments import CUSTOM_TYPES, function_arguments, object_text, sent_text, takes_text
 from transom.wire.media import pixels
 from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
 from transom.wire.translate import Takes, safe_name
@@ -71,7 +71,7 @@ class DialectCounter(FormatCounter):
         if isinstance(part, Text):
             return self.count(part.text)
         if isinstance(part, Call):
-            return self.count(object_text(part.args) if self._objects else _sent_arguments(part))
+            return self.count(self._sent_arguments(part))
         if isinstance(part, m.Media) and part.media == "file":
             return max(self.left_out, file_tokens(part, self.rates))
         tokens = super().count_part(part)
@@ -99,8 +99,9 @@ class DialectCounter(FormatCounter):
             tokens += sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in fact.calls)
         return tokens
 
-
-def _sent_arguments(call: Call) -> str:
-    """The arguments of a call as an API that takes their text gets them. Those of a custom tool, which takes free text,
-    are sent as they are."""
-    return call.args if takes_text(call) else sent_text(call.args)
+    def _sent_arguments(self, call: Call) -> str:
+        """The arguments of a call as this API gets them, as text. Its own custom tools take free text."""
+        if takes_text(call):
+            is_own = (call.extra or {}).get("type") == CUSTOM_TYPES.get(self.dialect)
+            return call.args if is_own else function_arguments(call)
+        return object_text(call.args) if self._objects else sent_text(call.args)

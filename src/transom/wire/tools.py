@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from transom.core.message import Raw
 from transom.core.tool import Tool, no_parameters
+from transom.wire.arguments import TEXT_ARGUMENT
 from transom.wire.fields import as_dict, dicts, text
 
-TEXT_INPUT: Raw = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+TEXT_INPUT: Raw = {"type": "object", "properties": {TEXT_ARGUMENT: {"type": "string"}}, "required": [TEXT_ARGUMENT]}
 """The arguments of a tool that takes a free text."""
 
 

@@ -18,6 +18,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Text
 from transom.core.pairing import call_labels
 from transom.core.unit import Unit
+from transom.wire.arguments import function_arguments
 from transom.wire.fields import as_dict
 from transom.wire.media import translate_media
 
@@ -38,8 +39,8 @@ def translate_fact(fact: Fact, target: str) -> Fact:
     """The fact in the dialect `target`; the same object if it is in that dialect already.
 
     Only what the fact says is kept: reasoning and all `extra` fields are dropped, and a placeholder text stands for
-    each part that `target` cannot express. Calls keep their ids here: `unique_calls` gives the ids under which they are
-    sent.
+    each part that `target` cannot express. A call of a custom tool becomes one of a function, as `tools_in` declares
+    the tool. Calls keep their ids here: `unique_calls` gives the ids under which they are sent.
     """
     if fact.dialect == target:
         return fact
@@ -49,7 +50,7 @@ def translate_fact(fact: Fact, target: str) -> Fact:
     changed: dict[str, Any] = {"parts": parts, "shape": shape, "extra": None, "dialect": target, "separate": False}
     if isinstance(fact, Assistant):
         order = "".join(letter for letter in fact.order if letter in "pc")
-        calls = tuple(Call(call.id, call.name, call.args) for call in fact.calls)
+        calls = tuple(Call(call.id, call.name, function_arguments(call)) for call in fact.calls)
         changed |= {"reasoning": (), "calls": calls, "order": order if len(parts) == len(fact.parts) else ""}
     elif isinstance(fact, m.ToolResult):
         changed["legacy"] = False
