@@ -7,6 +7,11 @@ RUN := $(UV) run --no-sync
 DATA ?= ../shared/data
 export TRANSOM_DATA ?= $(DATA)
 
+# Compiled modules are kept, also where the environment says that Python writes none: each of some hundreds of processes
+# would compile pytest, Transom and its dependencies again.
+export PYTHONPYCACHEPREFIX ?= $(CURDIR)/.cache/bytecode
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHONS ?= 3.12 3.13
 
 .PHONY: setup demo test lint types layers unit pythons news inspector sweep exchange adapters frameworks dialects histories spans doors agents reasoning streams writers laws growth local embedders bench policies costs record fires unchanged extras release runs site reference clean

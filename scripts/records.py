@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,6 +87,7 @@ def messages_of(example: Example) -> list[dict[str, Any]]:
     return found["messages"][: example.messages]
 
 
+@cache
 def window_of(example: Example) -> Window:
     """The window of the next call of an example."""
     head, facts = split_head(messages_of(example), dialect=dialect_named("openai"))

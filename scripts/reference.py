@@ -13,6 +13,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -144,8 +145,13 @@ class Page(NamedTuple):
     names: tuple[str, ...]
 
 
-def pages_of_names() -> Iterator[Page]:
+@cache
+def pages_of_names() -> tuple[Page, ...]:
     """The pages with public names, in the order in which a reader needs them."""
+    return tuple(_pages_of_names())
+
+
+def _pages_of_names() -> Iterator[Page]:
     for title, text in PARTS.items():
         about, names = text.split("\n\n")
         yield Page(f"transom-{title.lower().replace(' ', '-')}.md", title, about, "transom", tuple(names.split()))
@@ -249,7 +255,8 @@ def fields(kind: type) -> tuple[str, ...]:
     return tuple(name for name in names if name not in INTERNAL)
 
 
-def field_texts(kind: type) -> dict[str, str]:
+@cache
+def field_texts(kind: type) -> Mapping[str, str]:
     """The strings behind the fields of a class and its base classes, as one line each."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
@@ -390,13 +397,24 @@ def comment_behind(module: ModuleType, name: str) -> str:
     """The string behind the assignment of a constant, in the module or in the one that it comes from."""
     elsewhere = (one for key, one in sorted(sys.modules.items()) if key.startswith("transom."))
     for source in (module, *elsewhere):
-        if vars(source).get(name) is getattr(module, name):
-            for constant, text in pairwise(ast.parse(inspect.getsource(source)).body):
-                if isinstance(constant, (ast.Assign, ast.AnnAssign)) and isinstance(text, ast.Expr):
-                    target = constant.target if isinstance(constant, ast.AnnAssign) else constant.targets[0]
-                    if ast.unparse(target) == name:
-                        return inspect.cleandoc(ast.literal_eval(text.value))
+        if vars(source).get(name) is getattr(module, name) and (text := comments_of(source).get(name)):
+            return text
     return ""
+
+
+@cache
+def comments_of(module: ModuleType) -> Mapping[str, str]:
+    """The strings behind the assignments of a module, by the name that each is about."""
+    found: dict[str, str] = {}
+    for constant, text in pairwise(ast.parse(inspect.getsource(module)).body):
+        if (
+            isinstance(constant, (ast.Assign, ast.AnnAssign))
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        ):
+            target = constant.target if isinstance(constant, ast.AnnAssign) else constant.targets[0]
+            found.setdefault(ast.unparse(target), inspect.cleandoc(ast.literal_eval(text.value)))
+    return found
 
 
 def code(text: str) -> str:

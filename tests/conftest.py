@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +35,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     # Tests start some hundreds of processes. Each would compile all of Transom and its dependencies again: a second.
-    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".cache" / "bytecode")
+    # Each worker of pytest-xdist would compile all test files with their assertions: 17 seconds.
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".cache" / "bytecode")
+    sys.dont_write_bytecode = False
 
 LlmSummarizer.steps = checked(LlmSummarizer.steps)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -30,13 +31,12 @@ from scripts.reference import (
 
 import transom
 
-PAGES = pages()
 NAMES = [(module, name) for module in MODULES for name in public_names(import_module(module))]
 MEMBERS = [
-    (module, f"{name}.{member}")
+    (module, name, member, found)
     for module, name in NAMES
     if isinstance(getattr(import_module(module), name), type)
-    for member, _ in members(getattr(import_module(module), name))
+    for member, found in members(getattr(import_module(module), name))
 ]
 
 FIELDS = [
@@ -47,8 +47,24 @@ FIELDS = [
 ]
 
 
+KINDS = {name for _, name in NAMES}
+
+
+@cache
+def made() -> dict[str, str]:
+    """Each page as the code makes it."""
+    return pages()
+
+
+@cache
 def headings(page: str) -> set[str]:
-    return {line for line in PAGES[page].splitlines() if line.startswith("#")}
+    return {line for line in made()[page].splitlines() if line.startswith("#")}
+
+
+@cache
+def sections(page: str) -> dict[str, str]:
+    """The text of a page below the heading of each public name."""
+    return {text.partition("\n")[0]: text for text in made()[page].split("\n## ")[1:]}
 
 
 def test_every_name_has_its_place() -> None:
@@ -58,7 +74,7 @@ def test_every_name_has_its_place() -> None:
 
 
 def test_the_settings_of_a_run_are_where_run_is() -> None:
-    text = PAGES["transom-conversation.md"].split("\n### run\n")[1].split("\n### ")[0]
+    text = made()["transom-conversation.md"].split("\n### run\n")[1].split("\n### ")[0]
     assert all(f"\n| `{field}` | " in text for field in fields(transom.RunOptions))
 
 
@@ -68,41 +84,64 @@ def test_every_package_with_public_names_has_a_page() -> None:
     assert public <= set(MODULES)
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES)
-def test_every_public_name_has_a_section(module: str, name: str) -> None:
-    assert f"## {name}" in headings(file_of(module, name))
+def test_every_public_name_has_a_section() -> None:
+    unlisted = [f"{module}.{name}" for module, name in NAMES if f"## {name}" not in headings(file_of(module, name))]
+    assert unlisted == [], "they have no section"
+    unexplained = [f"{module}.{name}" for module, name in NAMES if not explanation(module, name).strip()]
+    assert unexplained == []
+
+
+def explanation(module: str, name: str) -> str:
+    """What a public name is for: a docstring, or the string behind a constant."""
     value = getattr(import_module(module), name)
-    text = doc(value) if is_function(value) else comment_behind(import_module(module), name)
-    assert text.strip(), f"{module}.{name} is not explained"
+    return doc(value) if is_function(value) else comment_behind(import_module(module), name)
 
 
-@pytest.mark.parametrize(("module", "member"), MEMBERS)
-def test_every_method_has_a_section_and_a_docstring(module: str, member: str) -> None:
-    name, method = member.split(".")
-    assert f"### {method}" in headings(file_of(module, name))
-    package = import_module(module)
-    found = dict(members(getattr(package, name)))[method]
-    is_test = method.startswith("test_")
-    assert doc(found) or protocol_doc(package, method) or is_test, f"{module}.{member} has no docstring"
+def test_every_method_has_a_section_and_a_docstring() -> None:
+    unlisted = [
+        f"{module}.{name}.{method}"
+        for module, name, method, _ in MEMBERS
+        if f"### {method}" not in headings(file_of(module, name))
+    ]
+    assert unlisted == [], "they have no section"
+    unexplained = [
+        f"{module}.{name}.{method}"
+        for module, name, method, found in MEMBERS
+        if not (doc(found) or protocol_doc(import_module(module), method) or method.startswith("test_"))
+    ]
+    assert unexplained == [], "they have no docstring"
 
 
-@pytest.mark.parametrize(("module", "name", "field"), FIELDS)
-def test_every_field_is_explained(module: str, name: str, field: str) -> None:
+def test_every_field_is_explained() -> None:
     """By a text behind it, which is a row of a table, or by its name in the docstring of the class, or of its public
     base class that has it."""
+    wrong = [
+        f"{module}.{name}.{field}: {lack}" for module, name, field in FIELDS if (lack := lacks(module, name, field))
+    ]
+    assert wrong == []
+
+
+def lacks(module: str, name: str, field: str) -> str:
+    """What the explanation of a field lacks; empty if nothing."""
     kind = getattr(import_module(module), name)
-    bases = [base for base in kind.__mro__[1:] if base.__name__ in dict(map(reversed, NAMES)) and field in fields(base)]
+    bases = [base for base in kind.__mro__[1:] if base.__name__ in KINDS and field in fields(base)]
     owner = bases[-1] if bases else kind
-    assert field in field_texts(owner) or f"`{field}`" in doc(owner), f"{module}.{name}.{field}"
-    section = PAGES[file_of(module, name)].split(f"\n## {name}\n")[1].split("\n## ")[0]
-    if owner is kind and name not in EXPLAINED_AT:
-        assert f"\n| `{field}` | " in section or f"`{field}`" in section
-    assert f"{field}: " in section, "its type"
+    if field not in field_texts(owner) and f"`{field}`" not in doc(owner):
+        return "a text"
+    section = sections(file_of(module, name))[name]
+    if (
+        owner is kind
+        and name not in EXPLAINED_AT
+        and f"\n| `{field}` | " not in section
+        and f"`{field}`" not in section
+    ):
+        return "its place in the reference"
+    return "" if f"{field}: " in section else "its type"
 
 
 @pytest.mark.parametrize("name", command_group().commands)
 def test_every_command_has_its_options(name: str) -> None:
-    page = PAGES["command-line.md"]
+    page = made()["command-line.md"]
     text = page[page.index(f"## transom {name}\n") :].split("\n## ")[0]
     for parameter in command_group().commands[name].params:
         if "--help" not in parameter.opts:
@@ -112,8 +151,8 @@ def test_every_command_has_its_options(name: str) -> None:
 
 def test_the_files_are_current() -> None:
     written = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.md")}
-    assert written.keys() == PAGES.keys(), "run `make reference`"
-    for name, text in PAGES.items():
+    assert written.keys() == made().keys(), "run `make reference`"
+    for name, text in made().items():
         assert written[name] == text, f"docs/reference/{name} is not what the code says: run `make reference`"
 
 
