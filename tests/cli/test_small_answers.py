@@ -56,21 +56,37 @@ def test_a_negative_number_is_no_option(command: list[str], folder: Path, run: A
     assert run(*command) == (2, "", said)
 
 
+def test_a_negative_number_is_no_entry_of_a_list_of_conversations(folder: Path, run: Any) -> None:
+    assert run("conversations", "-5") == (2, "", "transom: No such option: -5 (try --help)\n")
+
+
+def test_a_pattern_that_is_refused_has_no_control_characters(folder: Path, run: Any) -> None:
+    with Conversation.open("sqlite:///a.db", "a", budget=10_000) as conversation:
+        conversation.user("Hi \x1b[31m(\t")
+    code, _, err = run("grep", "a", "\x1b[31m(\t", "--store", "a.db")
+    assert (code, err.strip().isprintable()) == (2, True)
+    itself = err.partition("give '")[2].partition("')")[0]
+    code, out, _ = run("grep", "a", itself, "--store", "a.db")
+    assert (code, "1 matching line" in out) == (0, True)
+
+
 def test_doctor_tells_of_a_store_that_may_not_be_read(folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     header = b"SQLite format 3\0".ljust(68, b"\0") + APPLICATION.to_bytes(4)
-    (folder / "mine.db").write_bytes(header)
+    (folder / ".transom").mkdir(exist_ok=True)
+    (folder / ".transom" / "mine.db").write_bytes(header)
+    (folder / "theirs.db").write_bytes(header)
     (folder / "a_folder.db").mkdir()
     opened = Path.open
 
     def refused(path: Path, *given: Any, **settings: Any) -> Any:
-        if path.name == "mine.db":
+        if path.name in {"mine.db", "theirs.db"}:
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path, *given, **settings)
 
     monkeypatch.setattr(Path, "open", refused)
-    assert stores_here() == ["mine.db"]
+    assert stores_here() == [".transom/mine.db"], "a file elsewhere may be any program's"
     code, out, _ = run("doctor")
-    assert (code, "mine.db  cannot be read" in out) == (1, True)
+    assert (code, "mine.db  cannot be read" in out, "theirs" in out) == (1, True, False)
 
 
 @pytest.mark.parametrize("columns", ["10", "40"])

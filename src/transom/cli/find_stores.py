@@ -39,13 +39,13 @@ def stores_here() -> list[str]:
 
 
 def is_ours(path: Path) -> bool:
-    """True if a file is a SQLite store of Transom, by its header. A file that may not be read counts as one: whoever
-    opens it is told why it cannot be."""
+    """True if a file is a SQLite store of Transom, by its header. A file in `.transom` that may not be read counts as
+    one: whoever opens it is told why it cannot be. Elsewhere it may be any program's."""
     try:
         with path.open("rb") as file:
             header = file.read(_APPLICATION_ID.stop)
     except PermissionError:
-        return path.is_file()
+        return path.parent == FOLDER and path.is_file()
     except OSError:
         return False
     return header.startswith(_SQLITE) and header[_APPLICATION_ID] == APPLICATION.to_bytes(4)

@@ -79,7 +79,8 @@ def option_error(problem: Any) -> str:
     if message == "Missing argument 'ID'.":
         return "which conversation? Give its ID: `transom conversations` lists them"
     option = str(getattr(problem, "option_name", ""))
-    if option.startswith("-") and option[1:].isdecimal():  # meant as the number of an entry
+    has_entries = any(each.name == "id" for each in problem.ctx.command.params) if problem.ctx else False
+    if has_entries and option.startswith("-") and option[1:].isdecimal():  # meant as the number of an entry
         return f"{option}: entries are numbered from 0: `transom log ID` lists them"
     errors = getattr(cast("object", problem.__cause__), "errors", None)
     found = errors() if callable(errors) else None

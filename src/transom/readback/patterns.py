@@ -25,6 +25,7 @@ MAX_MEMORY = 1 << 20
 """The most bytes that a compiled pattern may use."""
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -71,9 +72,8 @@ def compile_pattern(pattern: str) -> Pattern:
     except engine.error as problem:
         argument = problem.args[0]
         why = argument.decode("utf-8", "replace") if isinstance(argument, bytes) else str(argument)
-        raise InvalidSetting(
-            f"pattern {source[:100]!r}: {why.replace('(?m)', '', 1)[:200]} ({_hint(source)})"
-        ) from None
+        why = _visible(why.replace("(?m)", "", 1)[:200])
+        raise InvalidSetting(f"pattern {source[:100]!r}: {why} ({_hint(source)})") from None
     if compiled.programsize > MAX_INSTRUCTIONS:
         raise InvalidSetting(f"pattern {source[:100]!r}: it is too large once its repetitions are expanded")
     return Pattern(compiled.search)
@@ -81,9 +81,19 @@ def compile_pattern(pattern: str) -> Pattern:
 
 def _hint(source: str) -> str:
     """What to do about a pattern that is refused: what it is, and how it would find its own text."""
-    itself = re.escape(source) if len(source) <= MAX_QUOTED else ""
+    itself = "".join(map(_escaped, source)) if len(source) <= MAX_QUOTED else ""
     literal = f"give '{itself}'" if itself else "put a backslash before each of .^$*+?()[]{}|\\"
     return f"it is a regular expression, without look-around and back-references; to find the text itself, {literal}"
+
+
+def _escaped(character: str) -> str:
+    """A pattern that matches this character and has no control character."""
+    return _visible(character) if _CONTROL.match(character) else re.escape(character)
+
+
+def _visible(text: str) -> str:
+    """The text with an escape sequence, as patterns have them, for each control character: a terminal obeys some."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def matching_lines(data: bytes, pattern: Pattern, line: int = 1, begin: int = 0) -> Iterator[MatchingLine]:

@@ -104,6 +104,9 @@ READ_AS: list[tuple[object, str]] = [
     (dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC), "2026-01-02T03:04:00Z"),
     ({"when": dt.date(2026, 1, 2)}, '{"when":"2026-01-02"}'),
     ((1, 2), "[1,2]"),
+    ({"b", "a", "c"}, '["a","b","c"]'),
+    ({"found": [{10, 9}, {2, "b", "a"}]}, '{"found":[[9,10],[2,"a","b"]]}'),
+    ({(2, "b"), (2, "a")}, '[[2,"a"],[2,"b"]]'),
     (Path("a/b"), "a/b"),
     ([{"type": "image_url"}, {"type": "text"}], '[{"type":"image_url"},{"type":"text"}]'),
 ]

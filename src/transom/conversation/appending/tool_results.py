@@ -76,9 +76,9 @@ def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw)
 def result_content(value: object) -> str | list[Any] | Raw:
     """What a tool returned, as a text, an object or a list of content parts.
 
-    What JSON has stays as it is; structs, dataclasses and pydantic models become objects, at any depth; bytes become
-    their UTF-8 text; keys become texts; of anything else its `str` is taken. None and an empty text become
-    "[no output]".
+    What JSON has stays as it is; sets become sorted lists; structs, dataclasses and pydantic models become objects, at
+    any depth; bytes become their UTF-8 text; keys become texts; of anything else its `str` is taken. None and an empty
+    text become "[no output]".
 
     Raises what the `str` of an object raises, and TypeError for what has nothing to read: an iterator (a generator, a
     `map`, an open file), and a coroutine or future that nobody has awaited.
@@ -92,10 +92,27 @@ def result_content(value: object) -> str | list[Any] | Raw:
     if inspect.isawaitable(value) or isinstance(value, Future):
         raise TypeError("it is a coroutine or a future that nobody has awaited")
     try:
-        content = tool_content(_json_value(msgspec.to_builtins(value, builtin_types=_BINARY, enc_hook=_fields)))
+        plain = msgspec.to_builtins(_ordered(value), builtin_types=_BINARY, enc_hook=_fields)
+        content = tool_content(_json_value(plain))
     except (InvalidMessage, TypeError, ValueError, RecursionError):
         content = str(value)
     return texts.NO_OUTPUT if content == "" else content
+
+
+def _ordered(value: object) -> object:
+    """The value with its sets as sorted lists, at any depth of dicts, lists and tuples: a set has another order in every
+    process."""
+    if isinstance(value, (set, frozenset)):
+        items = [_ordered(item) for item in cast("set[object]", value)]
+        try:
+            return sorted(cast("list[Any]", items))
+        except TypeError:  # of several types
+            return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
+    if type(value) is dict:
+        return {key: _ordered(item) for key, item in cast("dict[object, object]", value).items()}
+    if type(value) is list or type(value) is tuple:
+        return [_ordered(item) for item in cast("list[object]", value)]
+    return value
 
 
 def _fields(value: Any) -> Any:
