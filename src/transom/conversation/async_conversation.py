@@ -13,7 +13,7 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.events import Event, Finished, RunResult
 from transom.conversation.lock_and_lease import until_free
 from transom.conversation.runs.run_options import RunOptions
-from transom.conversation.summary_job import AwaitSummary, SummarySteps, advanced
+from transom.conversation.summary_job import AwaitSummary, SummarySteps, next_step
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,9 +49,9 @@ def _waiting(
         from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - as above
 
         begun = steps(self.conversation, *args, **kwargs)
-        step = await _in_thread(partial(advanced, begun, None))
+        step = await _in_thread(partial(next_step, begun, None))
         while isinstance(step, AwaitSummary):
-            step = await _in_thread(partial(advanced, begun, await await_summary_async(step)))
+            step = await _in_thread(partial(next_step, begun, await await_summary_async(step)))
         return step
 
     return call

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.conversation.lock_and_lease import Lease
 from transom.conversation.model_calls.model_call import PartialReply, model_of_reply
-from transom.conversation.model_calls.retry import Attempts, NextTry, Retry, checked_retry
+from transom.conversation.model_calls.retry import Attempts, FailedAttempt, Retry, checked_retry
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.request import Request
 from transom.conversation.runnable import RunnableConversation
@@ -162,17 +162,17 @@ class OwnLoop:
             raise InvalidSetting("failed: no request is open: it must come after request()")
         retry = checked_retry(retry)
         attempts = self.attempts or Attempts(retry, (name,), None)
-        next_try = attempts.after(raised, request)
-        gives_up = next_try.error is not None
+        failed = attempts.after(raised, request)
+        gives_up = failed.error is not None
         self.attempts = None if gives_up else attempts
         if sent is not None:
-            failure = next_try.failure(PartialReply(text=text), answers=sent.seq, model=name, final=gives_up)
+            failure = failed.failure(PartialReply(text=text), answers=sent.seq, model=name, final=gives_up)
             (entry,) = writer.append_facts([failure])
-        leave_out_refused(conversation, next_try, request.window.view, said=text)
-        planner.use_limits_of(name, was_refused=next_try.kind == "overflow")
+        leave_out_refused(conversation, failed, request.window.view, said=text)
+        planner.use_limits_of(name, was_refused=failed.kind == "overflow")
         if gives_up:
             self._lease.release()
-        decided = _decision(next_try, raised, entry, None if gives_up else attempts.max_tokens)
+        decided = _decision(failed, raised, entry, None if gives_up else attempts.max_tokens)
         # A copy of the error: one that the caller raises holds its frames, and with them this conversation.
         self._last = _LastDecision(len(writer.log), _marked(error), replace(decided, error=copy(decided.error)))
         return decided
@@ -209,44 +209,44 @@ def _marks(error: object) -> list[object]:
     return found
 
 
-def _decision(next_try: NextTry, error: ProviderError, entry: int, max_tokens: int | None) -> RetryDecision:
+def _decision(failed: FailedAttempt, error: ProviderError, entry: int, max_tokens: int | None) -> RetryDecision:
     """What `Conversation.failed` returns. `error`, `entry`: of the failure that was logged. `max_tokens`: the longest
     answer to ask for now."""
-    smaller = bool(next_try.limit or next_try.left_out) or next_try.kind == REASONING_REFUSED
+    smaller = bool(failed.limit or failed.left_out) or failed.kind == REASONING_REFUSED
     return RetryDecision(
-        retry=next_try.error is None,
-        why=_why(next_try, max_tokens),
-        kind=next_try.kind,
-        error=next_try.error or error,
+        retry=failed.error is None,
+        why=_why(failed, max_tokens),
+        kind=failed.kind,
+        error=failed.error or error,
         entry=entry,
-        wait=next_try.wait,
-        smaller=smaller and next_try.error is None,
+        wait=failed.wait,
+        smaller=smaller and failed.error is None,
         max_tokens=max_tokens,
     )
 
 
-def _why(next_try: NextTry, max_tokens: int | None) -> str:
-    if next_try.error is not None:
-        return str(next_try.error)
-    if next_try.limit:
-        return f"the request was too long: the next one has at most {next_try.limit:,} tokens"
-    if next_try.kind == "overflow":
+def _why(failed: FailedAttempt, max_tokens: int | None) -> str:
+    if failed.error is not None:
+        return str(failed.error)
+    if failed.limit:
+        return f"the request was too long: the next one has at most {failed.limit:,} tokens"
+    if failed.kind == "overflow":
         return f"the request left no room for the answer: ask for at most {max_tokens or 0:,} tokens"
-    if next_try.kind == REASONING_REFUSED:
+    if failed.kind == REASONING_REFUSED:
         return "the provider refused the reasoning in the request: the next one has less of it"
-    if next_try.left_out:
-        kinds = ", ".join(sorted({kind for _, _, kind in next_try.left_out}))
+    if failed.left_out:
+        kinds = ", ".join(sorted({kind for _, _, kind in failed.left_out}))
         return f"the provider refused a part of the request ({kinds}): the next one is without it"
-    return f"{next_try.text}: try again in {next_try.wait:g} s" if next_try.wait else f"{next_try.text}: try again"
+    return f"{failed.text}: try again in {failed.wait:g} s" if failed.wait else f"{failed.text}: try again"
 
 
-def leave_out_refused(conversation: RunnableConversation, next_try: NextTry, view: View, *, said: str) -> None:
+def leave_out_refused(conversation: RunnableConversation, failed: FailedAttempt, view: View, *, said: str) -> None:
     """Trim what the provider refused, so that it is in no later request: the parts that it named; or, if a filter
     refused the prompt and nobody asks again, what is new in the request. `view`: of the failed request. `said`: what
     had arrived of its reply; a filter that stopped a reply has not refused the prompt."""
-    _leave_out(conversation, next_try.left_out, next_try.text)
-    if next_try.error is not None and next_try.kind == "filter" and not said:
-        _leave_out(conversation, prompt_parts(view), next_try.text)
+    _leave_out(conversation, failed.left_out, failed.text)
+    if failed.error is not None and failed.kind == "filter" and not said:
+        _leave_out(conversation, prompt_parts(view), failed.text)
 
 
 def _leave_out(conversation: RunnableConversation, parts: Sequence[RefusedPart], error: str) -> None:

@@ -261,9 +261,9 @@ class SummaryJob:
 def run_job(job: SummaryJob) -> SummaryOutcome:
     """Make a summary in this thread, and return the outcome. Never raises."""
     steps = job.steps()
-    step = advanced(steps, None)
+    step = next_step(steps, None)
     while not isinstance(step, SummaryOutcome):
-        step = advanced(steps, _completed(step))
+        step = next_step(steps, _completed(step))
     return step
 
 
@@ -275,7 +275,7 @@ async def run_job_async(job: SummaryJob) -> SummaryOutcome:
     steps = job.steps()
     outcome: object = None
     while True:
-        step = await to_thread.run_sync(advanced, steps, outcome, abandon_on_cancel=True)
+        step = await to_thread.run_sync(next_step, steps, outcome, abandon_on_cancel=True)
         if isinstance(step, SummaryOutcome):
             return step
         try:
@@ -287,7 +287,7 @@ async def run_job_async(job: SummaryJob) -> SummaryOutcome:
             outcome = _as_provider_error(error)
 
 
-def advanced(steps: Generator[W, Any, R], outcome: object) -> W | R:
+def next_step(steps: Generator[W, Any, R], outcome: object) -> W | R:
     """Do one step of a generator: returns the work that it waits for next, or at its end what it returns. (A
     StopIteration, with which a generator returns it, cannot leave a thread.) `outcome`: of the work before; None for
     the first step."""

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from transom.conversation.conversation import Conversation
 from transom.conversation.failures import leave_out_refused
 from transom.conversation.model_calls.model_call import PartialReply, model_of_reply
-from transom.conversation.model_calls.retry import Attempts, NextTry, Retry
+from transom.conversation.model_calls.retry import Attempts, FailedAttempt, Retry
 from transom.conversation.request import Request, shared_body
 from transom.conversation.summary_job import AwaitSummary
 from transom.core.entry import Meta
@@ -209,14 +209,14 @@ class Exchange:
                     self._observe_whole(answer.content)
                     self.close()
                 return reply
-            next_try = attempts.after(error, Request(body.dialect.arguments(rendered), window))
-            self._log_failure(next_try)
-            if next_try.error is not None:
-                if next_try.kind == "overflow":  # the client gets the server's own words
-                    _logger.warning("conversation %s: %s", quote(conv.log.name), next_try.error)
+            failed = attempts.after(error, Request(body.dialect.arguments(rendered), window))
+            self._log_failure(failed)
+            if failed.error is not None:
+                if failed.kind == "overflow":  # the client gets the server's own words
+                    _logger.warning("conversation %s: %s", quote(conv.log.name), failed.error)
                 break
-            leave_out_refused(conv, next_try, window.view, said="")
-            self.figures.overflows += next_try.kind == "overflow"
+            leave_out_refused(conv, failed, window.view, said="")
+            self.figures.overflows += failed.kind == "overflow"
         self.close()
         return reply
 
@@ -282,7 +282,7 @@ class Exchange:
         elif self._opened is not None and self._opened.conversation is not None:
             kind = "connection" if isinstance(error, Exception) else "interrupted"
             text = "" if error is None else f"{type(error).__name__}: {error}"
-            self._log_failure(NextTry(kind=kind, text=text))
+            self._log_failure(FailedAttempt(kind=kind, text=text))
         self.close()
 
     def close(self) -> None:
@@ -307,7 +307,7 @@ class Exchange:
             else:
                 self._log_turn(conv.dialect.parse_reply(value), self._model_of(value))
         except (InvalidMessage, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as unreadable:
-            self._log_failure(NextTry(kind="malformed", text=str(unreadable)))
+            self._log_failure(FailedAttempt(kind="malformed", text=str(unreadable)))
 
     def _observe_stream(self) -> None:
         """Log the reply that has passed as a stream. If it cannot be read, a failure is logged."""
@@ -317,7 +317,7 @@ class Exchange:
         try:
             self._log_turn(stream.accumulator.final_turn(), stream.model)
         except InvalidMessage as unreadable:
-            self._log_failure(NextTry(kind="malformed", text=str(unreadable)), stream.accumulator.usage)
+            self._log_failure(FailedAttempt(kind="malformed", text=str(unreadable)), stream.accumulator.usage)
 
     def _model_of(self, reply: object) -> str:
         assert self._opened is not None
@@ -330,7 +330,7 @@ class Exchange:
         assert opened is not None
         self.figures.usage = turn.usage
         if is_empty(turn):
-            self._log_failure(NextTry(kind="empty", text="the reply has no text and no calls"), turn.usage)
+            self._log_failure(FailedAttempt(kind="empty", text="the reply has no text and no calls"), turn.usage)
             return
         named = model or model_name(cast("Provider", self._model))
         try:
@@ -342,7 +342,7 @@ class Exchange:
         except TransomError as error:
             _logger.warning("conversation %s: a reply is not logged: %s", quote(opened.name), error)
 
-    def _log_failure(self, failed: NextTry, usage: Usage | None = None) -> None:
+    def _log_failure(self, failed: FailedAttempt, usage: Usage | None = None) -> None:
         """Log that a request gave no reply, with what had arrived of it. No window shows that, because the client
         decides what it goes on with. `failed`: why it has failed, with the numbers of an overflow."""
         opened, stream = self._opened, self._stream

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
-from transom.conversation.summary_job import AwaitSummary, advanced, await_summary
+from transom.conversation.summary_job import AwaitSummary, await_summary, next_step
 from transom.http.exchange import ClientReply, Exchange, NextChunk, Send, ServerAnswer, Steps
 from transom.http.requesters import SESSION_HEADERS
 
@@ -21,7 +21,7 @@ _BODY_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encod
 """The headers about the length and the compression of a body. The body that we send is another one, uncompressed."""
 
 
-class AnySender:
+class BaseSender:
     """What the two senders share. `inner`: the transport that sends. `request`: the client's."""
 
     def __init__(self, inner: Any, request: Any) -> None:
@@ -41,7 +41,7 @@ class AnySender:
         raise NotImplementedError
 
 
-class Sender(AnySender):
+class Sender(BaseSender):
     """Sends one request of a client as often as its exchange asks, each time with another body."""
 
     def send(self, body: bytes | None) -> ServerAnswer:
@@ -67,7 +67,7 @@ class Sender(AnySender):
         return relayed(exchange, reply.begun, self.next_chunk)
 
 
-class AsyncSender(AnySender):
+class AsyncSender(BaseSender):
     """As `Sender`, on an event loop: each method does the same."""
 
     async def send(self, body: bytes | None) -> ServerAnswer:
@@ -180,7 +180,7 @@ def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk
     """Do one step of the exchange. Returns what it waits for; after the last step its reply. If the step raises, the
     exchange is closed."""
     try:
-        return advanced(steps, outcome)
+        return next_step(steps, outcome)
     except BaseException:
         exchange.close()
         raise

@@ -83,9 +83,9 @@ def checked_retry(given: object) -> Retry:
     return given
 
 
-class NextTry(Struct, frozen=True, kw_only=True):
-    """What follows a failure: `error` to give up with; or, if it is None, another attempt after `wait` seconds, at the
-    same provider or the next one.
+class FailedAttempt(Struct, frozen=True, kw_only=True):
+    """A failed attempt, and what follows: `error` to give up with; or, if it is None, another attempt after `wait`
+    seconds, at the same provider or the next one.
 
     `kind`, `text`: of the failure, for the log. `limit`, `used`, `stated`: of an overflow, as in `Failure`. `left_out`:
     parts that the provider refused, which the next attempt is without.
@@ -142,9 +142,9 @@ class Attempts(Generic[P]):
         """The provider to ask next."""
         return self._providers[0]
 
-    def after(self, error: ProviderError, request: Request) -> NextTry:
+    def after(self, error: ProviderError, request: Request) -> FailedAttempt:
         """Count the failure of this request, and decide what follows: another attempt, which may have to be smaller or
-        without refused parts; the next provider; or `NextTry.error`, to give up with."""
+        without refused parts; the next provider; or `FailedAttempt.error`, to give up with."""
         window = request.window
         self.number += 1
         said = None if error.status is None and not error.body else classify(error.status, error.body or str(error))
@@ -154,19 +154,19 @@ class Attempts(Generic[P]):
         is_about_reasoning = is_refusal(error.status, error.body or str(error)) and _has_reasoning(window)
         if is_about_reasoning and self._reasoning_refused < REASONING_ATTEMPTS:
             self._reasoning_refused += 1  # when the failure is logged, the view hides the refused reasoning
-            return NextTry(kind=REASONING_REFUSED, text=text)
+            return FailedAttempt(kind=REASONING_REFUSED, text=text)
         if (error.kind == "bad_request" or error.status == INTERNAL_ERROR) and self._parts_refused < PART_ATTEMPTS:
             found = refused_parts(error.status, error.body or str(error), request, window.view)
             if found:
                 self._parts_refused += 1
-                return NextTry(kind=error.kind, text=text, left_out=found)
+                return FailedAttempt(kind=error.kind, text=text, left_out=found)
         wait = self._retry.wait_before(self._of_provider + 1) if error.retry_after is None else error.retry_after
         if error.is_retryable and self._of_provider < self._retry.attempts and wait <= self._retry.longest:
             self._of_provider += 1
-            return NextTry(kind=error.kind, text=text, wait=wait)
+            return FailedAttempt(kind=error.kind, text=text, wait=wait)
         if len(self._providers) > 1:
-            return self._fall_back(NextTry(kind=error.kind, text=text))
-        return NextTry(kind=error.kind, text=text, error=error)
+            return self._fall_back(FailedAttempt(kind=error.kind, text=text))
+        return FailedAttempt(kind=error.kind, text=text, error=error)
 
     def cannot_shrink(self, why: BudgetImpossible | str) -> ProviderError:
         """The error to give up with when the model refused a request of which nothing more can be left out."""
@@ -183,13 +183,13 @@ class Attempts(Generic[P]):
             body="" if refused is None else refused.body,
         )
 
-    def _fall_back(self, failed: NextTry) -> NextTry:
+    def _fall_back(self, failed: FailedAttempt) -> FailedAttempt:
         """Go on with the next provider, after this failure."""
         del self._providers[0]
         self._of_provider, self._overflows, self.refused = 1, 0, None
         return failed
 
-    def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> NextTry:
+    def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> FailedAttempt:
         self._overflows += 1
         self.refused, self._contradiction = error, _contradiction(said, window)
         used = 0 if _has_more_beside(said, window) else said.used or 0  # else it would be learned as a ratio
@@ -198,7 +198,7 @@ class Attempts(Generic[P]):
             smaller = _smaller_answer(said, self.max_tokens)
         else:
             limit = _smaller_request(said, window, self._overflows)
-        failed = NextTry(kind="overflow", text=text, limit=limit, used=used, stated=_stated(said, window))
+        failed = FailedAttempt(kind="overflow", text=text, limit=limit, used=used, stated=_stated(said, window))
         if self._overflows < OVERFLOW_ATTEMPTS and (limit or smaller != self.max_tokens):
             self.max_tokens = smaller
             return failed

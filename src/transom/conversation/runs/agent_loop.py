@@ -36,7 +36,7 @@ from transom.conversation.events import (
 from transom.conversation.failures import leave_out_refused
 from transom.conversation.function_tool import names_of
 from transom.conversation.model_calls.model_call import PartialReply, read_reply
-from transom.conversation.model_calls.retry import Attempts, NextTry
+from transom.conversation.model_calls.retry import Attempts, FailedAttempt
 from transom.conversation.request import Request
 from transom.conversation.runnable import RunnableConversation, RunSettings
 from transom.conversation.runs.awaited_work import CallModel, Sleep, Work
@@ -62,7 +62,7 @@ from transom.wire.request_fields import refuses_structured_output, structured_ou
 _logger = logging.getLogger(__name__)
 
 LATE_REPLY = "the reply came after the run was stopped"
-INTERRUPTED = NextTry(kind="interrupted", text="")
+INTERRUPTED = FailedAttempt(kind="interrupted", text="")
 """What follows a request during which the run was stopped."""
 
 RunSteps = Generator[Work | Event, Any, RunResult]
@@ -204,16 +204,16 @@ class AgentLoop:
                 turn, stop = read_reply(work, outcome)
             except ProviderError as raised:
                 partial = PartialReply.of(work, outcome)
-                next_try = attempts.after(raised, request)
-                if next_try.error is not None and self._schema_was_refused(raised):
-                    next_try = NextTry(kind=next_try.kind, text=next_try.text)
-                yield self._log_failure(partial, next_try, in_flight.seq, final=next_try.error is not None)
-                leave_out_refused(self._conv, next_try, request.window.view, said=partial.text)
-                if next_try.error is not None:
-                    raise next_try.error from raised
-                yield Retrying(attempt=attempts.number, wait=next_try.wait, model=model_name(attempts.provider))
-                if next_try.wait:
-                    yield Sleep(next_try.wait)
+                failed = attempts.after(raised, request)
+                if failed.error is not None and self._schema_was_refused(raised):
+                    failed = FailedAttempt(kind=failed.kind, text=failed.text)
+                yield self._log_failure(partial, failed, in_flight.seq, final=failed.error is not None)
+                leave_out_refused(self._conv, failed, request.window.view, said=partial.text)
+                if failed.error is not None:
+                    raise failed.error from raised
+                yield Retrying(attempt=attempts.number, wait=failed.wait, model=model_name(attempts.provider))
+                if failed.wait:
+                    yield Sleep(failed.wait)
                 continue
             replied = self._log_reply(replace(turn, answers=in_flight.seq), stop)
             # not always the request's place: another writer may have sent a request since
@@ -293,8 +293,8 @@ class AgentLoop:
             entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
         )
 
-    def _log_failure(self, partial: PartialReply, next_try: NextTry, answers: int, *, final: bool) -> RequestFailed:
-        failure = next_try.failure(partial, answers=answers, model=model_name(self._provider), final=final)
+    def _log_failure(self, partial: PartialReply, failed: FailedAttempt, answers: int, *, final: bool) -> RequestFailed:
+        failure = failed.failure(partial, answers=answers, model=model_name(self._provider), final=final)
         cost = self._cost_of(partial.usage)
         return RequestFailed(
             entry=self._record.log(failure, cost=cost),
