@@ -123,8 +123,8 @@ def clock(value: object) -> Clock:
 
 
 def number(name: str, entry: object) -> int:
-    """Return the number of an entry as an int. Raises InvalidEdit if it is no whole number, or no
-    log can be that long."""
+    """Return the number of an entry as it is. Raises InvalidEdit if it is no whole number, or larger than any log can
+    be. Whether the log has such an entry is not checked, so a negative number passes."""
     if not isinstance(entry, int) or isinstance(entry, bool):
         raise InvalidEdit(f"{name}: the number of an entry is needed, not {kind_of(entry)}")
     if abs(entry) >= UNLIMITED:

@@ -83,8 +83,8 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Requested(Struct, frozen=True, kw_only=True, tag=True):
-    """A request is in the log, as this entry, and is sent now. Its end is `Replied` or `RequestFailed`; neither comes
-    if the run is stopped before."""
+    """A request was logged, and is sent now. `Replied` or `RequestFailed` ends it; neither comes if the run is stopped
+    before."""
 
     entry: int
     """The seq of the `Sent`."""
@@ -95,13 +95,13 @@ class Requested(Struct, frozen=True, kw_only=True, tag=True):
     settings: Mapping[str, Any]
     """The other arguments of the SDK's call, as the run was given them."""
     max_tokens: int | None = None
-    """The longest answer that is asked for; None if the provider's own limit holds."""
+    """The most tokens of the answer; None: what the provider object sets, else the API's own limit."""
     stream: bool = False
     """Whether the reply is streamed."""
 
 
 class Replied(Struct, frozen=True, kw_only=True, tag=True):
-    """A reply of the model is in the log, as this entry. `usage`: what the provider reported."""
+    """A reply of the model was logged. `usage`: what the provider reported; None if nothing."""
 
     entry: int
     """The seq of the reply."""
@@ -137,8 +137,9 @@ class ToolCalled(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
-    """The result of a call is in the log, as this entry: call `index` of the turn with the key `turn`, as in
-    `ToolCalled`. `content`: what the tool returned, as the model can read it: a text, content parts or a JSON value."""
+    """The result of a tool call was logged. `turn` and `index` name the call, as in `ToolCalled`. `content`: what the
+    tool returned, as the model can read it: a text, content parts or a JSON value; of a call that was not run, the text
+    that says why."""
 
     entry: int
     """The seq of the result."""
@@ -157,7 +158,8 @@ class ToolReturned(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class RequestFailed(Struct, frozen=True, kw_only=True, tag=True):
-    """A request gave no usable reply; the `Failure` is in the log, as this entry. `text`: what had arrived."""
+    """A request gave no usable reply, and its `Failure` was logged. `text`: what had arrived of the reply; it may be
+    empty. `Retrying` follows if the request is sent again."""
 
     entry: int
     """The seq of the `Failure`."""

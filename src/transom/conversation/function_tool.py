@@ -106,8 +106,9 @@ class FunctionTool:
         return f"FunctionTool({self.name!r})"
 
     def arguments(self, written: str) -> Arguments:
-        """The arguments of a call, checked and converted. `written`: the JSON that the model wrote. An argument with a
-        default that is not in it is left out. Raises InvalidMessage with what is wrong, for the model."""
+        """Read the arguments of a call, by name, checked and converted. `written`: the JSON that the model wrote. What
+        the model left out is left out here too, so that the function's own default holds. Raises InvalidMessage, whose
+        text tells the model what is wrong."""
         return self._arguments.read(read_call(written))
 
     def needs_approval(self, arguments: Arguments) -> bool:
@@ -134,8 +135,8 @@ ToolLike = Raw | Tool | FunctionTool | Callable[..., Any]
 def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, FunctionTool]]:
     """The schemas to send, in the order given, and the functions by name.
 
-    A schema without a function is allowed for what the provider or the run answers itself. Raises InvalidSetting for
-    any other, and for two functions of one name.
+    A schema without a function is allowed for a tool that the provider or the run answers itself. Raises InvalidSetting
+    for any other such schema, and for two functions of one name.
     """
     schemas: list[Raw | Tool] = []
     functions: dict[str, FunctionTool] = {}

@@ -108,8 +108,8 @@ class RunnableConversation(Protocol):
 
 
 Approver = Callable[[ToolCalled], Any]
-"""Whether a call may run: True, False, a text that says why not, or None to let it wait. May be async under an async
-driver."""
+"""Says whether a call may run: True, False, a text that says why not, or None to let it wait. The function may be
+async."""
 
 
 class RunSettings(Struct, frozen=True, kw_only=True, eq=False):

@@ -63,8 +63,8 @@ class SharedLimits:
         self._lock = Lock()
 
     def learn(self, model: str, tokens: int, ratio: float, own: LearnedLimit | None = None) -> None:
-        """Note that this model refuses more than `tokens` tokens. `ratio`: as in `SharedLimit`. `own`: the limit of the
-        conversation that was refused, with this refusal; None if there is nothing more to know."""
+        """Note that this model refuses more than `tokens` of the provider's tokens. `ratio`: as in `SharedLimit`.
+        `own`: the limit that the refused conversation has learned, this refusal included; None if it is not known."""
         with self._lock:
             known = self._limits.get(model)
             if known is None:
@@ -74,7 +74,7 @@ class SharedLimits:
             self._limits[model] = SharedLimit(limit, max(ratio, known.ratio))
 
     def learned_elsewhere(self, model: str, limit: LearnedLimit, ratio: float) -> None:
-        """Note a limit that a log has from an earlier process, unless one is known."""
+        """Note a limit that a log has from an earlier process, unless this object knows one of the model already."""
         with self._lock:
             self._limits.setdefault(model, SharedLimit(replace(limit, entry=-1), ratio))
 

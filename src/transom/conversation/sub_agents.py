@@ -47,8 +47,10 @@ class SubAgent(FunctionTool):
     sub-agent has no system prompt, policy, tools, state, memory or summarizer but its own. `max_total_tokens` and
     `max_cost` are at most what is left of the caller's own limits, shared evenly among the calls of one reply. What a
     sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost. `max_depth`: how deep sub-agents may
-    call sub-agents; 1 means that this one must be called by the main agent. A call in it that needs a person's approval
-    makes its own call wait (docs/approvals.md). `agent_timeout`: seconds for its whole run.
+    call sub-agents; 1 means that this one must be called by the main agent. If one of its tool calls needs a person's
+    approval, the caller's call of the sub-agent waits too (docs/approvals.md). `agent_timeout`: seconds for its whole
+    run; None for no limit.
+
     Raises InvalidSetting for a wrong or unknown setting.
     """
 

@@ -14,8 +14,8 @@ WORKERS = 4
 
 
 class Ticket(Generic[R]):
-    """A piece of work that was handed in. `done` is set when it has ended. `result`: what it returned; None if it
-    raised."""
+    """A piece of work that was handed in. `done`: an event that is set when the work has ended. `result`: what it
+    returned; None before that, and if it raised."""
 
     def __init__(self, work: Callable[[], R]) -> None:
         self.work = work
@@ -34,11 +34,12 @@ class Pool(Protocol):
     """Does work in the background: `WorkerPool`, or one of the caller's."""
 
     def submit(self, work: Callable[[], R]) -> Ticket[R]:
-        """Hand in work, to be done when there is a thread for it."""
+        """Hand in work, to be done when there is a thread for it. Returns its ticket at once."""
         ...
 
     def abandon(self, ticket: Ticket[R]) -> None:
-        """Forget this work, for which nobody waits any more. If it hangs, it must not keep other work waiting."""
+        """Forget the work of this ticket: nobody waits for it any more. If it hangs, it must not keep other work
+        waiting."""
         ...
 
 

@@ -26,7 +26,7 @@ CHUNK = 64
 
 
 def vector(items: Iterable[T]) -> tuple[T, ...]:
-    """An immutable sequence of these items: a tuple if there are few."""
+    """An immutable sequence of these items: a tuple up to `CHUNK` items, else a `Vector`."""
     whole = items if isinstance(items, tuple) else tuple(items)
     return whole if len(whole) <= CHUNK else cast("tuple[T, ...]", Vector(whole))
 

@@ -51,10 +51,10 @@ class CallViews:
         return len(self._sent)
 
     def refresh(self, upto: int | None = None) -> int:
-        """Read the entries behind those that were read so far, and return their number.
+        """Read the entries behind those that were read so far, and return how many entries this call has read.
 
-        `upto`: read only the entries before this one, so that a long log can be read in pieces. Raises what the store
-        raises.
+        `upto`: read only the entries before this one, so that a long log can be read in pieces; None: all. Raises what
+        the store raises.
         """
         known = self.log.refresh()
         start, stop = self._now.length, known if upto is None else min(upto, known)

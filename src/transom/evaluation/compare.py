@@ -82,7 +82,8 @@ class Compared(Sums, frozen=True, kw_only=True):
 
     @property
     def found_share(self) -> float | None:
-        """The share of the old names that the next steps use which is in the windows; without old names, of all."""
+        """Of the old names that the next steps use, the share that the windows have. Without old names, of all names
+        that the next steps use; None if they use none."""
         every_name, old_names, _ = self.grounding.shares
         return every_name if old_names is None else old_names
 
@@ -94,8 +95,8 @@ class Compared(Sums, frozen=True, kw_only=True):
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
-    """Count the tokens of a message's texts, plus a constant for the message. Distances in a conversation are measured
-    in these tokens."""
+    """Count the tokens of a message's texts by `counter`, and `MESSAGE_TOKENS` for the message. How far back a name was
+    mentioned is measured in these tokens."""
     return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
 
 

@@ -54,7 +54,7 @@ def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
 
 
 def edit_costs_since(log: Log, counter: TokenCounter, stop: int) -> list[EditCost]:
-    """Return the cost of each edit behind the last request before entry `stop`, up to that entry; if there is no such
-    request, of each edit before `stop`."""
+    """Return the costs of the edits that came between the last request before entry `stop` and that entry, in order; if
+    there is no such request, of all edits before `stop`."""
     start = next((seq + 1 for seq in range(stop - 1, -1, -1) if isinstance(log[seq].body, Sent)), 0)
     return list(edit_costs(build_view(log, counter, start), [log[seq] for seq in range(start, stop)]))

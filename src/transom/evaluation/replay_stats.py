@@ -71,7 +71,8 @@ class Needs(Struct, frozen=True, kw_only=True):
 
 
 def needs_of(refused: BudgetImpossible) -> Needs:
-    """Read what one refused call would have needed from its bill."""
+    """Read from the bill of a refused call what it would have needed: one value, so both ends of each range are
+    equal."""
     need, head = refused.bill["need"], refused.bill.get("head", 0) + refused.bill.get("tools", 0)
     return Needs(need=(need, need), head=(head, head))
 
@@ -81,12 +82,12 @@ def _wider(one: Span, other: Span) -> Span:
 
 
 def unedited(window: Window) -> int:
-    """Count the raw tokens that the window would have without any edit: everything so far."""
+    """Count the raw tokens that the window would have if no edit had ever been made: with everything said so far."""
     return window.size.tokens + sum(slot.untrimmed_size.tokens - slot.size.tokens for slot in window.slots)
 
 
 def newest_fold(window: Window) -> int:
-    """Return the seq of the newest fold in the window, or -1."""
+    """Return the seq of the newest fold in the window; -1 if it has none."""
     return max((slot.seq for slot in window.slots if isinstance(slot, FoldedSlot)), default=-1)
 
 

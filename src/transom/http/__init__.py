@@ -7,8 +7,9 @@
     gateway = Gateway("sqlite:///agent.db", budget=100_000)
     client = OpenAI(http_client=httpx2.Client(transport=Transport(gateway)))
 
-A client sends whole conversations. Each request is matched to a log by its longest known beginning (`matcher`), what is
-new is logged, and the window of the log is sent in the place of the messages (`exchange`). docs/wrap.md is the guide.
+A client sends whole conversations. Each request is matched to a log by its longest known beginning
+(`conversation_matcher`), what is new is logged, and the window of the log is sent in the place of the messages
+(`exchange`). docs/wrap.md is the guide.
 """
 
 from transom.http.gateway import Gateway

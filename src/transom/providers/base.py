@@ -116,5 +116,5 @@ def without_key_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def model_name(provider: Provider) -> str:
-    """How logs and events name a model."""
+    """The name of a provider's model as logs and events give it, with the provider in front: "openai:gpt-5"."""
     return f"{provider.name}:{provider.model}"

@@ -120,10 +120,8 @@ class MemoryStore(LocalStore):
         return listed_names(self.created, prefix)
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every log, Transom's own too, or of those with these names. Unknown names are left out.
-
-        The stamp changes with the number of entries.
-        """
+        """Return the stamps of the logs with these names, in no order that counts; unknown names are left out. None:
+        those of every log, Transom's own too. The stamp changes with the number of entries."""
         found = ((name, self.created.get(name)) for name in (list(self.created) if names is None else set(names)))
         return [LogStamp(name, str(id(content)), str(len(content.entries))) for name, content in found if content]
 
@@ -177,7 +175,8 @@ class ScratchLog:
         return self._log[seq] if seq < self._length else self.appended[seq - self._length]
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """Yield the entries of the log, and then those that were appended here."""
+        """Yield the entries of the log, and then those that were appended here: from `start` up to, but not including,
+        `stop` (None: all)."""
         end = len(self) if stop is None else min(stop, len(self))
         if start < self._length:
             yield from self._log.read(start, min(end, self._length))

@@ -354,11 +354,8 @@ class JsonlStore(LocalStore):
         return super().prefix_index()
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every log, Transom's own too, or of those with these names, in the order in which they were
-        created. Unknown names are left out.
-
-        The stamp changes with the size of the file.
-        """
+        """Return the stamps of the logs with these names, in the order in which they were created; unknown names are
+        left out. None: those of every log, Transom's own too. The stamp changes with the size of the file."""
         paths = self._paths() if names is None else {self.path_of(name) for name in names}
         return [LogStamp(found.name, found.id, str(size)) for found, size in self._headers(paths)]
 

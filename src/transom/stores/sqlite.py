@@ -257,10 +257,8 @@ class SqliteStore(LocalStore):
             return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return a stamp of every log, Transom's own too, or of those with these names. Unknown names are left out.
-
-        The stamp changes with the number of entries.
-        """
+        """Return the stamps of the logs with these names, in no order that counts; unknown names are left out. None:
+        those of every log, Transom's own too. The stamp changes with the number of entries."""
         with self.file.connection() as db:
             if names is None:
                 rows = db.execute(_STAMPS).fetchall()

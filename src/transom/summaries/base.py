@@ -32,15 +32,15 @@ class Ask(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The model's answer to an `Ask`. `called_tools`: it was a tool call, or had one in it."""
+    """The model's answer to an `Ask`. `called_tools`: it has a tool call."""
 
     text: str
     """The text of the answer."""
     called_tools: bool = False
     usage: Usage | None = None
-    """What the provider reported."""
+    """What the provider reported; None if nothing."""
     turn: Assistant | None = None
-    """All of the answer, as a turn of the model."""
+    """All of the answer, as a turn of the model; None if only its text is known."""
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -68,14 +68,16 @@ summary."""
 class Summarizer(Protocol):
     """Makes the summary that a conversation wants. It has frozen settings and no state, and does no I/O.
 
-    `model` is None where there is none. Raises SummaryFailed, with one line that says why, if nothing usable came out:
-    a failed summary never replaces history.
-
-    It may have an attribute `least_tokens`: the tokens that a summary of its kind needs to hold anything. It is not
-    asked where a summary may have fewer. Without the attribute that is 80 tokens, as for Transom's own.
+    It may have an attribute `least_tokens`: how many tokens a summary of its kind needs to hold anything; 80 without
+    the attribute. No summary is asked for where it may have fewer.
     """
 
     def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:
-        """Make the summary of `want.turns`, in at most `want.max_tokens`. Yields an `Ask` for each request to the
-        model, and is sent the `Answer`, or the ProviderError if the request failed. Returns the summary."""
+        """Make the summary of `want.turns`, in at most `want.max_tokens` tokens by `counter`. `model`: the model that
+        answers; None if there is none.
+
+        Yields an `Ask` for each request to the model, and is sent the `Answer`, or the ProviderError if the request
+        failed. Returns the summary. Raises SummaryFailed, with one line that says why, if nothing usable came out: a
+        failed summary never replaces history.
+        """
         ...

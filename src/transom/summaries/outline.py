@@ -47,7 +47,8 @@ class Section(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
-    """One line of a summary. `rounds`: for how many summaries it has been done."""
+    """One line of a summary. `section`: the key of its section. `rounds`: how many summaries have been made since it
+    was done; 0 while it is not."""
 
     id: str
     section: str
@@ -57,8 +58,9 @@ class Item(Struct, frozen=True, omit_defaults=True):
 
 
 class Outline(Struct, frozen=True, omit_defaults=True):
-    """The items of a summary, the oldest first, and the values that its text must hold to the letter. `typed`: those of
-    them that the user wrote by hand. `next_id`: no id is given twice."""
+    """The items of a summary, the oldest first, and the values that its text must hold to the letter (`exact`).
+    `typed`: those of the values that the user wrote by hand. `next_id`: the number of the next new item; an id of an
+    item that has left is not given again."""
 
     items: tuple[Item, ...] = ()
     next_id: int = 1

@@ -69,7 +69,8 @@ def _without_unused_values(outline: Outline, want: Summarise) -> Outline:
 
 
 def notes_of(want: Summarise) -> tuple[str, ...]:
-    """The notes of the summary before, and the new ones, each once."""
+    """The notes that a summary must have: those of the summary before, then the new ones, each once, blank ones left
+    out."""
     return unique((*(want.prior.notes if want.prior is not None else ()), *want.notes))
 
 

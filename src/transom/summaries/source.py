@@ -34,10 +34,8 @@ LINE_TOKENS = 24
 
 
 class Piece(NamedTuple):
-    """A part of a turn: the key of its turn, whose it is, its text, and its tokens with its boundary line.
-
-    `ends`: it is the last of its turn.
-    """
+    """A part of a turn. `key`: of the turn. `role`: who wrote it, as its boundary line says it ("user", "result of
+    read"). `tokens`: of the text with that line. `ends`: it is the last part of its turn."""
 
     key: int
     role: str
@@ -109,7 +107,8 @@ def text_of(fact: Fact) -> str:
 
 
 def results_of(turn: SourceTurn) -> Iterator[tuple[Call, ToolResult | None]]:
-    """The calls of a turn, each with its result if there is one."""
+    """Yield the calls of a turn, in order, each with its result; None if it has none. Nothing for a message of anybody
+    but the model."""
     head, *rest = turn.facts
     open_results = [fact for fact in rest if isinstance(fact, ToolResult)]
     for index, call in enumerate(head.calls if isinstance(head, Assistant) else ()):

@@ -29,7 +29,8 @@ _ORDER = {"active": 0, "blocked": 1, "done": 2}
 
 
 class Fitted(NamedTuple):
-    """A text, its tokens, and what of the outline and the notes is in it."""
+    """The text of a summary with its tokens. `outline`, `notes`: those that the text holds; what had no room is left
+    out."""
 
     text: str
     tokens: int

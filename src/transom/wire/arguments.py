@@ -23,7 +23,7 @@ TEXT_ARGUMENT = "input"
 
 
 def takes_text(call: Call) -> bool:
-    """Whether a call is one of a custom tool. Its arguments are free text."""
+    """Whether a call is of a custom tool, so that its arguments are free text and no JSON."""
     return (call.extra or {}).get("type") in CUSTOM_TYPES.values()
 
 
@@ -101,7 +101,7 @@ def sent_text(text: str) -> str:
 
 
 def object_text(text: str) -> str:
-    """The arguments as `as_object` sends them, as compact JSON: for counting."""
+    """The object that `as_object` makes of a text of arguments, as compact JSON."""
     return compact_json(as_object(text))
 
 

@@ -50,7 +50,8 @@ def is_bound(model: object) -> bool:
 
 def bind(fact: Fact, model: object = None) -> Fact:
     """The fact with its signed reasoning marked as bound, if it is a turn of a model whose reasoning is bound. Any
-    other fact is returned as it is."""
+    other fact is returned as it is. `model`: the model's name as its reply gives it; None if it is not known: then the
+    reasoning is taken to be bound."""
     if not isinstance(fact, Assistant) or not fact.reasoning or not is_bound(model):
         return fact
     return replace(fact, reasoning=tuple(replace(each, bound=_is_signed(each)) for each in fact.reasoning))

@@ -35,7 +35,8 @@ def split_head(
 
 
 def facts_of(messages: Sequence[object], dialect: Dialect) -> list[Fact]:
-    """The messages that `Conversation.extend` takes, as facts. Raises InvalidMessage."""
+    """Read what `Conversation.extend` takes as facts, in order: messages, or facts, which stay as they are. Raises
+    InvalidMessage if one cannot be read, and for a mixture of both."""
     if isinstance(cast("object", messages), (list, tuple)) and any(isinstance(each, Fact) for each in messages):
         return [check.fact(each, None) for each in messages]
     return [fact for _, fact in parse_any(messages, dialect)]

@@ -211,8 +211,9 @@ class RequestPlanner:
         only what is wanted; a summary in the background is wanted beside the window. If a request is in flight and
         nothing is new, its window is returned again.
 
-        `tools`: None keeps those of the last request, `[]` is none. `asked`: the options for a summary; with None the
-        plan asks for none. `summary`: one that was made for this request. Raises BudgetImpossible; InvalidSetting or
+        `tools`: None keeps those of the last request, `[]` is none. `asked`: the options for a summary; None: the plan
+        wants no summary. `summary`: one that was made for this request; None if there is none. Raises BudgetImpossible;
+        InvalidSetting or
         InvalidMessage for wrong `tools` or `state`; InvalidMessage if another writer has logged a reply in the
         meantime.
         """
@@ -255,11 +256,11 @@ class RequestPlanner:
         return request, window.tokens
 
     def warn_once_of(self, request: Request) -> None:
-        """Log a warning of what the API's documentation forbids in a request, and the API was seen to take. It is given
-        once for each time that the conversation is opened, as such a thing is in every request from then on.
+        """Log a warning of what `Dialect.warnings` finds in a request, the first time only: it is in every later
+        request too.
 
-        A request is looked at if it has at least twice as many messages as the last one that was looked at, or fewer:
-        a look reads all of it."""
+        A request is searched if it has fewer messages than the last one that was searched, or at least twice as many: a
+        search reads all of it."""
         messages = request.window.size.messages
         if self._has_warned or self._looked_at <= messages < 2 * self._looked_at:
             return

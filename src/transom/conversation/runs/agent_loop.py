@@ -91,8 +91,9 @@ class AgentLoop:
         self._tools = ToolCalls(conversation, settings, self._record, known)
 
     def steps(self, answer: str | None = None) -> RunSteps:
-        """The steps of the run: yields events and work, returns the result. `answer`: what the model has said last, if
-        nothing is left to answer. Then the run ends with that, without a request.
+        """The steps of the run: yields events and work, returns the result. `answer`: the text of the model's last
+        reply, if nobody has said anything since; the run then ends with it, without a request. None: there is something
+        to answer.
 
         Raises ProviderError, BudgetImpossible, RunStopped, InvalidOutput if no answer fits the wanted type,
         InvalidSetting if the function of an approved call was not given, and whatever a driver throws in.

@@ -54,8 +54,8 @@ CONTEXT_MANAGER = Tool(
 
 
 def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[tuple[ToolOutcome, Compacted | None]]:
-    """Compact the window as the model asked. Returns what the model reads as the result, and the event; None if nothing
-    was compacted."""
+    """Compact the window as the model asked. Returns the result that the model reads, and the event of the compaction;
+    None in its place if nothing was compacted. `arguments`: the JSON that the model wrote."""
     try:
         written = "{}" if arguments.strip() in ("", "null") else arguments
         asked = msgspec.json.decode(written, type=ContextArguments)

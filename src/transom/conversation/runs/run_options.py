@@ -53,7 +53,8 @@ class RunOptions(TypedDict, total=False):
     unavailable: Collection[str] | Callable[[], Collection[str]]
     """Names of tools that are refused now. They stay in the request, so that the cached prefix holds."""
     approve: Approver
-    """Called before each tool call, with its ToolCalled: True runs it; None lets it wait for `Conversation.approve`,
+    """A function, sync or async, called before each tool call with its ToolCalled. What it returns decides: True runs
+    the call; None lets it wait for `Conversation.approve`,
     and the run stops behind the other calls; a text refuses it and is what the model reads as its result; anything else
     refuses it. What it raises ends the run, and no call of that reply is started. Not given: the calls of tools with
     `needs_approval` wait, all others run."""
@@ -72,21 +73,23 @@ class RunOptions(TypedDict, total=False):
     """Whether a forced tool call is left out after the first reply; true if not given. If false, each reply must call a
     tool, so that only a limit ends the run."""
     max_tokens: int
-    """The longest answer, in tokens."""
+    """The most tokens of each reply. Not given: what the provider object sets, else the API's own limit."""
     max_steps: int | None
-    """Replies in this run: 50 if not given, None for no limit."""
+    """The most requests that may be answered in this run: 50 if not given, None for no limit. Before one more, the run
+    raises RunStopped."""
     max_total_tokens: int
-    """Tokens of prompts and answers in this run, those of summaries and sub-agents included. It is looked at before
-    each request."""
+    """The most tokens of prompts and answers in this run, those of summaries and sub-agents included. It is looked at
+    before each request, so the last one may exceed it; then the run raises RunStopped."""
     max_cost: float
-    """US dollars for this run, summaries and sub-agents included. It is looked at before each request. If the cost of
-    something is not known, the run is stopped too: give `prices`."""
+    """The most US dollars for this run, summaries and sub-agents included. It is looked at as `max_total_tokens` is. If
+    the cost of something is not known, the run raises RunStopped too: give `prices`."""
     prices: TokenPrices
     """What the model's tokens cost. Without them `transom[prices]` knows those of the usual models."""
     timeout: float
     """Seconds without a byte from the provider, after which a request counts as failed."""
     tool_timeout: float
-    """Seconds for each tool call, unless the tool has its own limit. A call that takes longer fails."""
+    """Seconds for each tool call, unless the tool has its own limit; not given: no limit. A call that takes longer
+    counts as failed, although its function may still be at work."""
     wait: float
     """Seconds to wait while somebody else runs this conversation; 0 if not given. Then ConversationBusy is raised."""
     retry: Retry

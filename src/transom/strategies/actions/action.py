@@ -53,9 +53,10 @@ _SAYS_WHAT_IT_IS = re.compile(r"\S\s+\S|[^\W\d_][\w.]*[/@_-]\w|\d-\d|://")
 class Action(Struct, frozen=True, gc=False):
     """What a call did.
 
-    - `tool`: its name. `kind`: what it does (see `ToolRow`). `about`: to what, in a few words; `text`: at length.
-    - `names`: the files and objects that it names. `changes`: those that it changes if it succeeds. `is_changing`: its
-      tool's name says that it changes something, which its arguments need not name: `create_ticket`.
+    - `tool`: its name. `kind`: what it does (see `ToolRow`).
+    - `about`: what it was about, in at most `ABOUT` characters; `text`: the same, in at most `TEXT`.
+    - `names`: the files and objects that it names. `changes`: those that it changes if it succeeds. `is_changing`: the
+      name of its tool says that it changes something, as `create_ticket` does, even if no argument names what.
     - `commands`: what it runs in a shell.
     - `edits`: what it puts in place of what. `edited_line`: the most informative line of them; `adds_line`: whether
       they add it or take it away.

@@ -108,7 +108,8 @@ class Outcome(Struct, frozen=True, gc=False):
 
     - `status`: "failed" if its exit code or its words say so; "refused" if somebody did not let it run; "running" if it
       still ran when this came (in `session`). `code`: its exit code, if it is known.
-    - `says`: the words that its line has of the result; "" if the number of `lines` says more. Of a refusal, in
+    - `lines`: how many lines the result has; 0 if it is blank.
+    - `says`: the words that its line has of the result; "" if the number of lines says more. Of a refusal, in
       our words, that it was one.
     - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.

@@ -46,11 +46,12 @@ def late_notes(view: View, target: Target) -> Iterator[Edit]:
 
 
 def unfitting_turn(view: View, target: Target) -> Iterator[Fold]:
-    """For `Policy.arrival`: folds the newest turn into excerpts if the window is full and the turn can never fit, with
-    markers in place of all that may be shortened, because its reasoning, the results of the provider's own tools, or
-    the number of its calls alone exceed the limit.
+    """For `Policy.arrival`: folds the newest turn into excerpts if the window is full and the turn can never fit. It
+    never fits if it exceeds the limit even with markers in place of all that may be shortened: its reasoning, the
+    results of the provider's own tools, or the number of its calls are too much.
 
-    It must go in any case. While it stays, old turns are compacted to make room for it, and nothing of them is left.
+    Such a turn must go in any case. While it stays, old turns are compacted to make room for it, until nothing of them
+    is left.
     """
     if view.total.tokens <= target.goal.tokens or not view.slots:
         return
@@ -72,15 +73,16 @@ def unfitting_turn(view: View, target: Target) -> Iterator[Fold]:
 
 
 def before_newest(view: View, target: Target) -> Iterator[Fold]:
-    """Folds everything before the newest turn into one slot, with excerpts of the required and the pinned units. It
-    helps where many short messages must stay."""
+    """Folds everything before the newest turn into one slot, with excerpts of the required and the pinned units, each
+    fold with shorter ones than the fold before. It helps where many short messages must stay."""
     slots = view.slots[view.fixed_slots : slots_before_newest(view, target)]
     keys = (*target.required, *_pinned(slots))
     yield from _folds(view, target, slots, [key for key in keys if _first(slots) <= key < target.newest_unit])
 
 
 def newest_turn(view: View, target: Target) -> Iterator[Edit]:
-    """Folds the newest turn into one slot with excerpts of its entries. Nothing if it is required or has open calls."""
+    """Folds the newest turn into one slot with excerpts of its entries, each fold with shorter ones than the fold
+    before. Nothing if the turn is required or has open calls."""
     at = view.slot_index(target.newest_unit)  # or, if there are only notes, the last of them
     slot = view.slots[at]
     is_foldable = at < 0 or at >= view.fixed_slots
@@ -98,7 +100,8 @@ def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
 
 
 def everything(view: View, target: Target) -> Iterator[Edit]:
-    """Folds the whole window into one slot with excerpts of the required and the pinned units and the newest turn."""
+    """Folds the whole window into one slot with excerpts of the required units, the pinned units and the newest turn,
+    each fold with shorter ones than the fold before."""
     slots = view.slots[view.fixed_slots :]
     keys = (*target.required, *_pinned(slots), target.newest_unit)
     yield from _folds(view, target, slots, [key for key in keys if key >= _first(slots)])

@@ -100,8 +100,8 @@ def _bound_reasoning(view: View, found: Sequence[Sequence[Slot]]) -> dict[int, S
 
 
 def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
-    """The fold that leaves these slots out. Its text says how many turns and tokens they have; if that would be longer
-    than they are, it is only their reference."""
+    """The fold that leaves these slots (at least one) out. Its text says how many turns and tokens they have. If a fold
+    with that text does not apply, or saves no tokens, the text is only their reference."""
     units = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in slots)
     tokens = sum(slot.untrimmed_size.tokens for slot in slots)
     where = range_reference(view, target, slots)

@@ -64,7 +64,8 @@ class Changes:
         return [*([(f"{more} more before", [])] if more else []), *lines]
 
     def made_by(self, unit: Unit) -> dict[str, str]:
-        """What the calls of a turn changed or made, each with its state as far as a result shows it."""
+        """The files and objects that the calls of a turn changed or made, by name. The value is what became of each:
+        "deleted", or the state that a result shows ("booked"); empty if nothing says it."""
         found: dict[str, str] = {}
         for done in self.index.calls_of(self.view, unit):
             made = dict(done.outcome.made if done.outcome is not None else ())
@@ -89,6 +90,6 @@ def _changed_by(done: DoneCall) -> frozenset[str]:
 
 
 def quoted_by(view: View, slot: FoldedSlot) -> tuple[int, ...]:
-    """The entries that the text of a fold quotes."""
+    """The seqs of the entries that the text of a fold quotes; empty if the slot was made by no fold."""
     fold = view.fetch(slot.seq).body
     return fold.quotes if isinstance(fold, Fold) else ()

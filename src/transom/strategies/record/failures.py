@@ -21,8 +21,9 @@ RARE = 12
 
 
 def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
-    """Return the failed calls whose whole work succeeded later: by the entry of the call's turn and the call's index in
-    it, the entry of the turn that completed the work. `calls`: the newest first.
+    """Find the failed calls whose whole work succeeded later. Returns for each of them the entry of the turn that
+    completed the work; the key is the entry of the failed call's turn and the call's index in it. `calls`: the newest
+    first.
 
     A pipe hides how a command in it ended. Then it counts only if the summary of its run stands in the output, or if
     both calls ran the same commands: how these fail is known."""

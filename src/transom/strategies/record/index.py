@@ -199,7 +199,8 @@ class Index:
         return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.length
 
     def near(self, view: View, tokens: int) -> int:
-        """As `first`, but of the units not further back than this many tokens."""
+        """As `first`, for the newest indexed entries alone: as many as make up `tokens` tokens, which must be above
+        0."""
         left, first = tokens, view.length
         for seq in reversed(self.entries):
             if left <= 0:
@@ -385,7 +386,7 @@ class WordIndex:
         return bool(self._of)
 
     def update(self, view: View, index: Index) -> WordIndex:
-        """Itself, with the words of all entries that are indexed."""
+        """Read the words of the indexed entries that were not read yet. Returns this object."""
         new = list(takewhile(lambda seq: seq not in self._of, reversed(index.entries)))
         for seq in reversed(new):
             self._of[seq] = _words_of(view, seq, index.entries[seq])
@@ -393,7 +394,8 @@ class WordIndex:
         return self
 
     def at(self, view: View, index: Index, seq: int) -> Mapping[Span, Sequence[str]]:
-        """The words of each passage of an entry, under its text and its start."""
+        """The words of each passage of an entry. The key is the number of the passage's text in the entry, and the
+        character at which the passage starts."""
         found = self._of.get(seq)
         return _words_of(view, seq, index.at(view, seq)) if found is None else found
 
@@ -402,7 +404,8 @@ class WordIndex:
         self._count(self._of.pop(seq, {}), -1)
 
     def weight(self, word: str) -> float:
-        """How rare a word is, from 0 to 1,000 (ln(N/df) / ln N); 0 if it is common."""
+        """How rare a word is: from 0 to 1,000 for one that a single entry has (ln(N/df) / ln N over entries). 0 if
+        more than a tenth of the entries have it, and more than three."""
         messages, found = max(20, len(self._of)), max(1, self._found_in.get(word, 1))
         return WHOLE * log(messages / found) / log(messages) if found <= max(3, 0.1 * messages) else 0.0
 

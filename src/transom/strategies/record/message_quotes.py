@@ -58,7 +58,7 @@ QUESTIONS = ("?", "？")
 
 
 class MessageQuotes:
-    """Chooses what is quoted of the messages among these units."""
+    """Chooses what is quoted of the messages among these units: `chosen`."""
 
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units
@@ -159,7 +159,8 @@ class MessageQuotes:
 
 
 def merged(*quoted: Spans) -> Spans:
-    """The spans of all."""
+    """One mapping with the spans of all of these. The spans of one text come one behind the other; those that overlap
+    are not joined."""
     whole: dict[tuple[int, int], list[Span]] = defaultdict(list)
     for place, spans in chain.from_iterable(one.items() for one in quoted):
         whole[place] += spans

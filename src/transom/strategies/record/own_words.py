@@ -43,8 +43,8 @@ _FENCES = ("```", "~~~")
 
 
 class OwnWords(Struct, frozen=True, gc=False):
-    """The own words in one text of an entry. `number`: which of its texts. `rate`: tokens a character. `same`: a
-    hash of the words, equal for equal words."""
+    """The words that the author of an entry wrote, in one of its texts. `number`: which of its texts. `spans`: where,
+    in order. `rate`: tokens for each character. `same`: a hash of the words, equal for equal words."""
 
     entry: int
     number: int
@@ -88,7 +88,7 @@ def refusal_reason(text: str) -> list[Span]:
 
 
 def own_words(text: str) -> list[Span]:
-    """The spans of a message that are its author's own words."""
+    """The spans of a message that are its author's own words, in order; empty if it has none."""
     put_in = [
         (begin.start(), end)
         for begin in _PUT_IN.finditer(text)

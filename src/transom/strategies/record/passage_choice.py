@@ -181,10 +181,11 @@ def name_quotes(
     factors: Sequence[float],
     room: float,
 ) -> list[tuple[int, str]]:
-    """Names to quote alone in this many tokens, each with its entry: those of most worth for each token first.
+    """Choose names to quote alone, without their passages, in at most `room` tokens. Returns each with its entry, in
+    the order of the log. Names that are worth most for each token are taken first.
 
-    `needed`: the names for which each passage may be quoted; `factors`: how much they are worth there. A name is taken
-    from the passage with the greatest factor, the newest of these.
+    `needed`: for each passage the names for which it may be quoted. `factors`: for each passage, by what their worth is
+    multiplied there. A name is taken from the passage with the greatest factor, the newest of these.
     """
     place: dict[str, int] = {}
     for at in range(len(passages) - 1, -1, -1):

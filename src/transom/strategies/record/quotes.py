@@ -19,17 +19,21 @@ LEAST = 3
 
 
 def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[str]:
-    """The quote of these spans of a message or a result, if anything of it is left. Of a shell's result not its
-    header, and nothing that is too short. A message may be short: a reply of the user may be `1`."""
+    """The quote of these spans (at least one) of a message or a result, as a list of one text; empty if nothing is
+    left. Left out is the header of a shell's result, and a quote of a result that is too short to say anything. A
+    message may be short: a reply of the user may be `1`."""
     header = HEADER.match(text) if is_result and spans[0][0] == 0 else None
     quote = _quote(text, spans, header.end() if header else 0, len(text))
     return [quote] if quote and not (is_result and _says_nothing(quote)) else []
 
 
 def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
-    """The quotes of these spans of a call's text (`call_text`), one for each argument. Not of arguments that its line
-    says at length, not of those that are never quoted, and not of the words that describe a command. A command that
-    changes no file has its line alone: what is longer is a script that ran once."""
+    """The quotes of these spans of a call's text (`call_text`), one for each argument that they reach.
+
+    Three kinds of arguments are not quoted: those that the line of the call says at length, those that are never quoted
+    (`Argument.is_unquoted`), and the words that describe a command. A command that changes no file has no quote: what
+    is longer than its line is a script that ran once.
+    """
     found: list[str] = []
     is_command = bool(action.commands)
     if is_command and not action.changes:

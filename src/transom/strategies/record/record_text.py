@@ -45,7 +45,7 @@ multiple of that room."""
 
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
-    its result. `path`: the file in full, where the subject is one. `chosen`: its line stands in for a quote.
+    its result. `path`: the whole path if the subject is a file, else empty. `chosen`: its line stands in for a quote.
     `has_verdict`: it was a test run that says how it ended."""
 
     tool: str
@@ -70,9 +70,9 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
 
 class RecordTurn(Struct, frozen=True, kw_only=True):
-    """One folded turn: a message, with its calls. `first`: the number of its first entry. `role`: whose it is. `words`:
-    what is quoted of its message. `media`: its images and files, in words. `names`: those that stand alone.
-    `changes`: whether its calls changed or made something."""
+    """One folded turn: a message, with its calls. `first`: the number of its first entry. `role`: who wrote the
+    message. `words`: what is quoted of it; empty if nothing. `media`: its images and files, in words. `names`: names
+    that are quoted alone. `changes`: whether its calls changed or made something."""
 
     first: str
     role: str

@@ -79,9 +79,9 @@ def whole_room(view: View, target: Target) -> float:
 
 
 def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: float) -> Iterator[Edit]:
-    """Yield the edits after which these folds show the newest summary of their turns: in place of the summary that they
-    show now, else in front of the newest record that has room for it. Nothing if they show it already, if it has more
-    than `most` tokens, or if no fold can show it.
+    """Yield the edits after which one of these slots, folds among them, shows the newest summary of their turns: in
+    place of an older summary, else in front of the newest record that has room for it. The other folds lose their
+    summaries. Nothing if one shows it already, if it has more than `most` tokens, or if no fold can show it.
 
     A fold must be shorter than what it stands for, and a newer summary may be longer than the older one. So the folds
     of the same turns are undone first, and the new one stands for the turns themselves.

@@ -66,8 +66,8 @@ _KINDS: dict[str, type[Fact]] = {
 
 
 def parse(message: object, where: str = "message", *, reads_failed_mark: bool = True) -> Fact:
-    """The fact of one message. `where`: what errors say first. `reads_failed_mark`: whether a tool result whose text
-    begins with the mark of failed ones is one.
+    """Read one message as a fact. `where`: what errors say first. `reads_failed_mark`: whether a tool result whose text
+    begins with "[failed]" is read as a failed one, without that mark.
 
     Raises InvalidMessage if the message is not an object with a known role, is another dialect's, or a field has the
     wrong type.

@@ -47,9 +47,11 @@ _CONTENT_OF_FUNCTION = {"content": Must("content", str)}  # D: or null
 def violations(
     messages: Sequence[object], tools: Sequence[object] | None = None, *, media_in_results: bool = False
 ) -> list[Violation]:
-    """Every rule that messages and tools break, in the order of the messages; empty for a valid request.
+    """Every rule that messages and tools break: first those of the request as a whole, then in the order of the
+    messages. Empty for a valid request.
 
-    `media_in_results`: the server takes images in tool messages."""
+    `tools`: as they are sent; None: none. `media_in_results`: the server takes images in tool messages.
+    """
     if not messages:  # D: `messages` has at least one item
         return [Violation("empty", -1, "no messages")]
     return collect_violations(
