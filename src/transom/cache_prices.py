@@ -66,7 +66,7 @@ class Prices(Struct, frozen=True, kw_only=True):
         return PRICES[name]
 
     def of(self, request: RequestTokens) -> float:
-        """Return what one request costs.
+        """Return what one request costs, in the unit of the prices.
 
         With at least `cache_minimum` tokens: `read` for each shared token that is in a whole block, and `write` for
         each other token. If fewer than `cache_minimum` tokens are shared, all are written. With fewer than
@@ -79,8 +79,8 @@ class Prices(Struct, frozen=True, kw_only=True):
         return self.write * (sent - cached) + self.read * cached
 
     def of_summary(self, *, window: int, source: int, answer: int) -> float:
-        """What it costs to make a summary of `answer` tokens: the cheaper one of two requests, and the answer at
-        `output`.
+        """What it costs to make a summary of `answer` tokens, in the unit of the prices: the cheaper one of two
+        requests, and the answer at `output`.
 
         The forked request is the live request, of `window` tokens, with the instructions behind it. The cache has the
         live request, so the price is that of `of`. The flat request has the old turns and the previous summary as text,
@@ -121,12 +121,13 @@ class SinceBreak(Struct, frozen=True, gc=False):
         return SinceBreak(self.first_tokens, self.new_tokens, self.excess_tokens + tokens - self.first_tokens)
 
     def excess_cost(self, prices: Prices) -> float:
-        """What re-reading the tokens that a compaction would have removed (`excess_tokens`) has cost."""
+        """What re-reading the tokens that a compaction would have removed (`excess_tokens`) has cost, in the unit of
+        the prices."""
         return prices.read * self.excess_tokens
 
     def compaction_cost(self, prices: Prices, tokens: int) -> float:
-        """What a compaction costs: as much as the last one did. Before the first one, a rewrite of a window of `tokens`
-        tokens."""
+        """What a compaction costs, in the unit of the prices: as much as the last one did, or before the first one as
+        much as to write a window of `tokens` tokens that could have been read from the cache."""
         return (prices.write - prices.read) * (self.new_tokens or tokens)
 
     def growth(self, tokens: int) -> float:

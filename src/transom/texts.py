@@ -117,8 +117,8 @@ def moved_media(kind: str, number: int) -> str:
 
 
 def instruction_text(role: str, text: str) -> str:
-    """A system or developer message in the middle of a conversation as a user message, where the API has no such role
-    there."""
+    """The text of the user message that stands for a system or developer message in the middle of a conversation, for
+    an API that takes the role at the beginning only, or not at all."""
     return f"[{role} message] {text}"
 
 

@@ -106,9 +106,9 @@ class Branch:
         """Compare the framework's list with the log. Nothing is logged.
 
         Sets `goes_on`: whether the list begins with all messages of the log, or with its last ones (at least two). Sets
-        `common`: how many messages both have at the beginning. Of the list, the first `_known` messages are not new; in
-        the log, `_shift` messages stand before them.
+        `common`: how many messages both have at the beginning.
         """
+        # the first `_known` messages of the list are not new; in the log, `_shift` messages stand before them
         self._catch_up()
         pieces = self._read(messages)
         self._listed = listed = _listed(pieces[_head_length(pieces) :])

@@ -38,8 +38,8 @@ REQUIREMENT = re.compile(
 
 
 class Package(Struct, frozen=True, kw_only=True):
-    """A package that Transom or an extra needs. `installed`: its version, None if it is not there. `least`: the lowest
-    version that is enough."""
+    """A package that Transom or an extra needs. `installed`: its version, None if it is not installed. `least`: the
+    lowest version that is enough."""
 
     name: str
     installed: str | None

@@ -75,8 +75,8 @@ def run(options: Run) -> int:
 def with_base_urls(environment: Mapping[str, str], url: str, upstream: str) -> dict[str, str]:
     """Return a copy of the environment in which the base URLs of Anthropic, OpenAI and Gemini are that of our proxy.
 
-    `url`: of our proxy; requests to it do not go through an HTTP proxy of the machine (`no_proxy`). The URL for OpenAI
-    has the path of `upstream`; it is /v1 if that has none, or is Anthropic's.
+    `url`: of our proxy; requests to it do not go through an HTTP proxy of the machine (`no_proxy`). `upstream`: where
+    our proxy sends the requests; the URL for OpenAI has its path, or /v1 if it has no path or is Anthropic's.
     """
     path = "" if upstream.startswith(UPSTREAMS[ANTHROPIC]) else upstream.partition("://")[2].partition("/")[2]
     openai = f"{url}/{path.strip('/') or 'v1'}"

@@ -398,7 +398,7 @@ class Conversation:
         the user says. The policy decides what is clipped: these are the edits that it makes on arrival. Returns the
         numbers of the edits; none if the policy clips nothing.
 
-        It is for a loop that keeps messages of its own and wants clipped results there: call it after `tool_result`,
+        It is for a loop that keeps messages of its own and wants clipped results in them: call it after `tool_result`,
         and read `view`.
         """
         return self._planner.clip_new()

@@ -55,8 +55,8 @@ def fit(
       tokens, with a warning.
     - `dialect`: the API whose messages come in and go out.
     - `system`: what goes beside the messages in its request (Anthropic's `system`, Gemini's `systemInstruction`, the
-      `instructions` of Responses); it only counts. OpenAI Chat has no such place: there it is the first message of the
-      result.
+      `instructions` of Responses); it only counts. OpenAI Chat has no such place: the system prompt is the first
+      message of the result.
     - `tools`: the schemas that go with the request; they count. None, like [], means none.
 
     Raises BudgetImpossible with the bill, InvalidMessage, InvalidSetting.

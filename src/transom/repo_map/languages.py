@@ -130,8 +130,8 @@ _BASH = "(function_definition name: (word) @name) @function [(comment) (string)]
 class Language(Struct, frozen=True):
     """A language that the map can read.
 
-    `endings`: of its files; `package`: of its grammar; `function`: the function there that returns the grammar;
-    `query`: finds definitions.
+    `endings`: of its files; `package`: of its grammar; `function`: the function of that package that returns the
+    grammar; `query`: finds definitions.
     """
 
     name: str

@@ -22,7 +22,7 @@ from transom.strategies.record.passages import sentences
 from transom.strategies.text.one_line import one_line
 
 KEPT_SHARE = 0.6
-"""The share of the key words of a text that must be there for the text to count as kept."""
+"""A text counts as kept if this share of its key words is in what the model was left with."""
 LEAST_RESULT = 80
 """Characters of a result from which it counts as work: a shorter one says only that something was done."""
 SHOWN = 160

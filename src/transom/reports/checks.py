@@ -60,9 +60,10 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
 
     - `conversation`: its id. `call`: the first call at which it failed; None if it is not about a single call.
     - `problem`: one sentence. `failed_calls`: how many calls failed.
-    - `left_at`: of a missing text, the first call without it since it was last there. `entries`: the entries that have
-      the text, and what became of them at that call. `edits`: the edits by which it left, or by which the cached prefix
-      was broken.
+    - `left_at`: the call at which a missing text left: no call from it on has the text, up to the call that failed.
+      None if it was never said, and for other checks. `entries`: the newest entries that have the text, at most
+      MOST_ENTRIES, and what became of them at `left_at`. `edits`: the edits by which the text left, or by which the
+      cached prefix was broken.
     """
 
     conversation: str
@@ -317,9 +318,8 @@ def _entries_with(texts: _Texts, view: View) -> list[int]:
 def _missing_text(
     conversation: str, call: RecordedCall, left: RecordedCall | None, seqs: Sequence[int]
 ) -> CheckFailure:
-    """Return the failure at a call whose window does not have the text. `left`: the first call without it since it was
-    last there, whose window tells which edits hide the text; None: it never was there. `seqs`: the entries that have
-    it."""
+    """Return the failure at a call whose window does not have the text. `left`: the call at which the text left, whose
+    window tells which edits hide it; None: it was never said. `seqs`: the entries that have it."""
     if call.window is None or left is None or left.window is None:
         problem = "no message before it has this text" if call.window else f"it gets no window: {call.refused}"
         return CheckFailure(conversation=conversation, call=call.number, problem=problem)

@@ -221,8 +221,8 @@ def free_room(limit: float, fixed: float) -> float:
     """The tokens of a limit that are left for the conversation beside its `fixed` part (head, first task and newest
     user message), but at least a quarter of the limit.
 
-    The docstrings of strategies call it F: most of their shares are shares of it. Notes that are due are not in
-    `fixed`: the next plan sees them as newest turns, so this one counts them there (law 8).
+    The docstrings of strategies call it F: most of their shares are shares of it. Notes that are due do not belong to
+    `fixed`: the next plan will count them among the newest turns, so this plan does too (law 8).
     """
     return max(MIN_ROOM * limit, limit - fixed)
 

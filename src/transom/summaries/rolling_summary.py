@@ -108,8 +108,8 @@ def finished_summary(
     last: int | None = None,
     usage: Usage | None = None,
 ) -> Summary:
-    """The summary with this outline, up to the unit `last` (None: all that was wanted). One that is not smaller than
-    what it is made of is made again, smaller.
+    """The summary with this outline, up to the unit `last` (None: all that was wanted). It is always smaller than the
+    turns, notes and earlier summary that it stands for: if need be, items are left out.
 
     `made_by`: the model, as `Summary.made_by`; the first line of the text says whether a model made it. `usage`: what
     the requests for it took.

@@ -86,8 +86,7 @@ class Accumulator:
     - `error`: the error that came in the stream instead of the rest; empty if none.
     - `error_details`: this error as the provider sent it; None if none came, or only its text is known.
     - `stop`: why the model stopped; "unknown" until the provider says it.
-    - `usage_fields`: where the numbers are in `_usage`, the newest usage that `feed` has kept. None: `usage` is that of
-      `turn`.
+    - `usage_fields`: where the numbers stand in the usage that the chunks carry. None: `usage` is that of `turn`.
     """
 
     finished = False
@@ -95,7 +94,7 @@ class Accumulator:
     error_details: Raw | None = None
     stop: StopReason = "unknown"
     usage_fields: UsageFields | None = None
-    _usage: Any = None
+    _usage: Any = None  # the newest that `feed` has kept, if there are `usage_fields`
     _deltas: list[TextDelta] | None = None
     _deltas_taken = 0
 

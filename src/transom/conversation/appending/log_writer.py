@@ -221,7 +221,8 @@ class LogWriter:
 
 
 def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
-    """The meta data of a fact, with the mode, run and agent of `tags` where it names none."""
+    """The meta data of a fact, with the mode, run and agent of `tags` where it names none. `meta` itself, also None, if
+    neither names any."""
     own = meta or Meta()
     names = {name: getattr(own, name) or getattr(tags, name) for name in ("mode", "run_id", "agent_id")}
     return replace(own, **names) if any(names.values()) else meta

@@ -155,8 +155,11 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
 
 
 def checked_mode(mode: object, profile: object, directive: object) -> tuple[Mode, Directive | None]:
-    """Check the arguments of `set_mode`, and return the mode and the directive. Raises InvalidSetting for one of a
-    wrong type, an unknown mode, and for run mode without a directive, or another mode with one."""
+    """Check the arguments of `set_mode`, and return the mode and the directive.
+
+    Raises InvalidSetting for an argument of a wrong type, an unknown mode, run mode without a directive, another mode
+    with one, and a directive without a run_id or a text.
+    """
     if profile is not None and not isinstance(profile, Profile):
         raise InvalidSetting(f"profile: must be a Profile, not {quote(profile)}")
     _check_texts("profile", profile)

@@ -22,7 +22,7 @@ class ImportMark(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Says that the entries from the seq `first` up to this mark were imported.
 
     `format`: the name of the file's format. `lines`: how many lines a session file had when its import ended with this
-    mark. A turn that was not complete at that line was ended there. 0 for other files, and for marks within an import.
+    mark; the import has ended a turn that was not complete by then. 0 for other files, and for marks within an import.
     """
 
     format: str

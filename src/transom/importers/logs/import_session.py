@@ -114,7 +114,7 @@ class SessionFacts:
     """Makes facts of the lines of a session.
 
     `ends`: how many lines the file had at the ends of earlier imports (`ImportMark.lines`). A turn that was not
-    complete there is ended there again, so that the same facts come out.
+    complete at such a line is ended at it again, so that the same facts come out.
 
     While lines are read, it counts. `lines`: those that are not blank; `read`: all lines; `size`: their bytes;
     `beside`: the lines that hold no message, by their type; `taken_back`: messages that the user took back.

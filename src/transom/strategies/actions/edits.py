@@ -64,8 +64,8 @@ def _of_patch(patch: str) -> Iterator[FileEdit]:
 def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
     """Choose the line that tells most about some edits, and say whether they add it; if not, they take it away.
 
-    Of the lines that they add, it is the one with most names that the text in whose place they stand does not have. If
-    they add none, it is chosen likewise from those that they take away; if they change no line, it is "".
+    It is the added line with the most names that the replaced text does not have. If the edits add no line, it is the
+    removed line with the most names that the new text does not have; if they change no line, it is "".
     """
     old = [line.strip() for edit in edits for line in edit.old[:SCANNED_EDIT].splitlines()]
     new = [line.strip() for edit in edits for line in edit.new[:SCANNED_EDIT].splitlines()]

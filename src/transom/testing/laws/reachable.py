@@ -69,8 +69,8 @@ def numbers_of(reference: Reference) -> range:
 def resolved(log: Log, text: str) -> set[int]:
     """Return the seqs of the entries that a text refers to; all are read back first, and must have all of their texts.
 
-    A reference in a marker ("[entry 3", "whole in entry 3") must be in the log. One that stands elsewhere, such as in a
-    quote, is left out if it is not.
+    The entry that a marker refers to ("[entry 3", "whole in entry 3") must be in the log. Other references, such as in
+    a quote, are left out if the log has no such entry.
     """
     for marker in _MARKER.finditer(text):  # a quoted text may name what it likes; it is escaped
         (reference,) = references_in(marker.group(1))

@@ -38,7 +38,7 @@ def caller_of(block: Raw) -> str:
 
 
 def remove_last_thoughts(blocks: list[Any]) -> None:
-    """Remove the thinking at the end of a turn's blocks, in place: the API does not take it there."""
+    """Remove the thinking at the end of a turn's blocks, in place: the API takes no turn that ends with thinking."""
     while blocks and as_dict(blocks[-1]).get("type") in ("thinking", "redacted_thinking"):
         blocks.pop()
 

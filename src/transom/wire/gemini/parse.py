@@ -284,7 +284,7 @@ USAGE = UsageFields(
 
 
 _REPLY = "reply"
-"""How errors name a reply. Only there a call may have a text in place of its arguments."""
+"""How errors name a reply. Only in a reply a call may have a text in place of its arguments."""
 
 
 def parse_response(reply: object) -> Assistant:

@@ -45,9 +45,9 @@ class OpenAIChatDialect(Dialect, frozen=True):
     Mistral's or Gemma's template): texts of the user, and of the model, that follow one another are sent as one
     message. OpenAI's own API takes them as they are.
 
-    `media_in_results`: the images of results are sent in their tool messages, for servers that take them there; a file
-    becomes a placeholder. OpenAI's own API takes neither there: by default they stand in a user message behind the
-    results of their turn.
+    `media_in_results`: the images of results are sent in their tool messages, for servers that take images in them; a
+    file becomes a placeholder. OpenAI's own API takes neither images nor files in tool messages: by default they are
+    sent in a user message behind the results of their turn.
     """
 
     name: str = DIALECT_NAME

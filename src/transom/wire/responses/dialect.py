@@ -170,7 +170,8 @@ class ResponsesDialect(Dialect, frozen=True):
         return {**fields, "input": messages, **self._tools(tools)}
 
     def compaction_request(self, live: Raw, instructions: str = "") -> Raw | None:  # noqa: ARG002 - the API takes none
-        """The items and instructions of the live request, for `responses.compact`."""
+        """The items and instructions of the live request, for `responses.compact`; never None. `instructions`: not
+        used, since that API takes none for the compaction itself."""
         return {key: value for key, value in live.items() if key in {"instructions", "input"}}
 
     def violations(self, body: Raw) -> list[Violation]:

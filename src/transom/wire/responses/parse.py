@@ -118,8 +118,8 @@ def read(
 
     Messages that `responses.compact` has kept in front of its compaction belong to the turn of the compaction.
     `compacted`: the list is such an answer; otherwise they are known by their ids: only the provider gives an id to a
-    message of the user. `reads_failed_mark`: whether an output whose text begins with the mark of failed results is
-    one. Raises InvalidMessage for an item that is not in this dialect.
+    message of the user. `reads_failed_mark`: an output whose text begins with the mark of failed results is read as a
+    failed result. Raises InvalidMessage for an item that is not in this dialect.
     """
     known = [(at, where := f"{prefix}item {at}", _fields_of(item, where)) for at, item in enumerate(items)]
     outputs = client_outputs(fields for _, _, fields in known)

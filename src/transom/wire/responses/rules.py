@@ -55,7 +55,7 @@ _KINDS = {
     "assistant": ("output_text", "refusal"),
     "output": ("input_text", "input_image", "input_file"),  # D
 }
-"""The only kinds of parts that may stand there."""
+"""The only kinds of parts that a message of the model, and an output, may have."""
 _OF_CHAT = ("text", "image_url", "file")  # E: "Invalid value: 'text'. Supported values are…"
 _ANSWERS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
 _BUILT_IN = {
