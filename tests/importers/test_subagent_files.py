@@ -68,6 +68,10 @@ def test_a_subagent_in_the_file_of_its_session_and_in_its_own_is_one_conversatio
     imported(project, store)
     imported(project / "0a1b.jsonl", store)
     assert sorted(store.names()) == ["0a1b", "0a1b#e1", "0a1b#e2"]
+    notes = []
+    assert [one.id for one in read(project, on_skip=notes.append)] == ["0a1b", "0a1b#e1", "0a1b#e2"]
+    file = project / "0a1b" / "subagents" / "agent-e1.jsonl"
+    assert f"{file}: skipped, the file of the session has this subagent too" in notes
 
 
 def test_a_subagent_that_was_imported_under_the_name_of_its_file_is_continued(project):

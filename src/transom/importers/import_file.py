@@ -29,7 +29,7 @@ from transom.importers.logs.import_session import (
     whole_lines,
 )
 from transom.importers.logs.imported_log import ImportedLog, New
-from transom.importers.open_file import checked_source, files_in, is_zip, opened, stem_of
+from transom.importers.open_file import SUBAGENTS, checked_source, files_in, is_zip, opened, stem_of
 from transom.importers.read import Reader, ignore, session_in, skipped_file
 from transom.importers.recognise import OnSkip, ReadOptions
 from transom.importers.recorded import FORMATS, Recorded, format_named
@@ -45,10 +45,6 @@ OnProgress = Callable[[float, str], None]
 _SEVERAL = "--id names one conversation, and there are several: leave it out"
 _SCAN = 0.2
 """The share of the work of a session that its first reading is, which finds what was taken back."""
-
-
-SUBAGENTS = "subagents"
-"""Where Claude Code has the files of a session's subagents: `SESSION/subagents/`, beside `SESSION.jsonl`."""
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -151,8 +147,7 @@ class _FileImport(Struct, kw_only=True):
         if not source.is_dir():
             yield from self._import(source, str(source), self._progress_of(str(source)))
             return
-        # a session before the files of its subagents: if its own lines have one of them too, that one is refused
-        paths = sorted(files_in(source), key=lambda path: SUBAGENTS in path.parts)
+        paths = files_in(source)  # if a session's own lines have a subagent too, the subagent's file is refused
         self.in_folder = True
         for number, path in enumerate(paths):
             try:

@@ -27,6 +27,8 @@ from transom.wire.fields import DEPTH
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval")
+SUBAGENTS = "subagents"
+"""Where Claude Code has the files of a session's subagents: `SESSION/subagents/`, beside `SESSION.jsonl`."""
 """How the names of the files end that are read in a folder or an archive. In a folder, `.gz` may follow."""
 
 MOST_AT_ONCE = 512_000_000
@@ -158,7 +160,8 @@ def checked_source(source: object) -> Path | IO[Any]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the JSON files of a folder and of the folders in it, sorted. Hidden files and folders are left out.
+    """List the JSON files of a folder and of the folders in it, sorted, but a session before the files of its
+    subagents. Hidden files and folders are left out.
 
     Raises InvalidSetting if there is none.
     """
@@ -169,7 +172,7 @@ def files_in(folder: Path) -> list[Path]:
         found += [Path(where, name) for name in named if name.removesuffix(".gz").endswith(SUFFIXES)]
     if not found:
         raise InvalidSetting(f"{folder}: no file in this folder is named {', '.join(SUFFIXES)} (or .gz of these)")
-    return sorted(found)
+    return sorted(found, key=lambda path: (SUBAGENTS in path.parts, path))
 
 
 def _open_regular(path: Path) -> IO[bytes]:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from transom.errors import InvalidMessage
 from transom.importers import recognise
 from transom.importers.open_file import (
+    SUBAGENTS,
     FileLine,
     NotRegularError,
     OpenFile,
@@ -74,9 +75,15 @@ class Reader(Iterator[Recorded]):
             return
         paths = files_in(self._source)
         self._files = len(paths)
+        seen = set[str]()
         for path in paths:
             try:
-                yield from self._read_file(path)
+                for record in self._read_file(path):
+                    if SUBAGENTS in path.parts and record.id in seen:
+                        self._options.on_skip(f"{path}: skipped, the file of the session has this subagent too")
+                        continue
+                    seen.add(record.id)
+                    yield record
             except InvalidMessage as problem:  # a folder holds other files, too
                 self._options.on_skip(skipped_file(problem))
             self._done += 1
