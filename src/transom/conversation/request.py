@@ -79,7 +79,7 @@ def shared_body(
     view: View, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
 ) -> dict[str, Any]:
     """The body of a request, as `render` gives it, but not copied: parts of it are kept in `indexes` for the next
-    request. So encode it, and change nothing in it."""
+    request. So encode it, and change nothing in it. `cache`: as for `render`."""
     body = rendering.shared_body(view, dialect, indexes)
     if not cache or not dialect.name.startswith("anthropic"):
         return body

@@ -73,6 +73,7 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
     replies: int = 0
     """Replies that count since the limit has changed."""
     patience: int = PATIENCE
+    """How many of such replies come in the last tenth before larger requests are tried."""
     entry: int = -1
     """The seq of the newest refusal; -1 if it is in another log."""
 

@@ -18,7 +18,7 @@ def written(
     format_name: str, conversation: str, head: Head, messages: Iterable[TimedMessage], left_out: LeftOut
 ) -> Iterator[str]:
     """Yield the text of a file in this format, in pieces. `conversation`: its name, which ids are derived from.
-    `messages`: in the format's dialect."""
+    `messages`: in the format's dialect. `left_out`: gets what the format cannot hold."""
     if format_name in SESSION_WRITERS:
         return SESSION_WRITERS[format_name](conversation, left_out).whole(head, messages)
     return _document(format_name, head, messages, left_out)

@@ -25,9 +25,10 @@ _WRITTEN = [name for name, each in FORMATS.items() if each.written]
 class Exported(Struct, kw_only=True):
     """What an export has written so far.
 
-    `conversation`: its name; `format`: the name of the format. `session`: for the session of a program, its id in the
-    file; it is the conversation's name if that is a UUID. `messages`: how many were written until now. `notes`: what
-    the format cannot hold, one line for each kind; it is empty until the iteration has ended.
+    `conversation`: its name; `format`: the name of the format. `session`: the id that a session of a program has in the
+    file (the conversation's name if that is a UUID, else a UUID made from it); empty in other formats. `messages`: how
+    many were written until now. `notes`: what the format cannot hold, one line for each kind; it is empty until the
+    iteration has ended.
     """
 
     conversation: str
@@ -96,8 +97,9 @@ class Export(Iterator[bytes]):
 def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 - the word that users know
     """Export a stored conversation as pieces of bytes: `b"".join(export(store.open("trip"), "openai"))`.
 
-    `format` None: the format that it was imported from. There every message is as it was, with what was said since; the
-    file's own ids, blanks and lines without a message are not kept. In another format every message is translated, and
+    `format` None: the format that it was imported from. In that format every message is as it was, followed by what was
+    said since; the file's own ids, blanks and lines without a message are not kept. For another format every message is
+    translated, and
     `Export.report` lists what that format cannot hold. The export has what happened, not what a window shows: edits
     are left out.
 

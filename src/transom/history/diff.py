@@ -85,7 +85,8 @@ def _view_message(message: m.Raw, entry: int, slot: int, unit: Unit | None) -> V
 
 
 def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list[Slot]]:
-    """Yield the runs of neighbouring slots that can be folded. `is_removed`: true for the index of a slot that may be.
+    """Yield the runs of neighbouring slots that can be folded. `is_removed`: true for the index of a slot that may be
+    folded.
 
     A slot that the user has restored ends a run. A run neither begins nor ends with a required or pinned unit, which
     would show beside the fold in any case, and has at least one other unit.

@@ -89,7 +89,8 @@ class SlidingWindowManager(Struct, frozen=True):
 
 
 class ToolResultTruncator(Struct, frozen=True):
-    """A manager that cuts longer tool results to `max_length` characters, with the `suffix` that marks the cut.
+    """A manager that cuts tool results of more than `max_length` characters to that many, with the `suffix` that marks
+    the cut among them.
 
     All texts of a result share the limit, in order; images are kept. A suffix longer than the limit is cut too. Raises
     InvalidSetting for a length below 0; `curate` raises InvalidMessage if an item is not an OpenAI Chat message.

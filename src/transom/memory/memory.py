@@ -35,11 +35,12 @@ class Memory:
     in other conversations, processes and agents; nobody else sees it. Without a user the memory belongs to the store.
     `agent`: the name that the history gives for the edits made here.
 
-    Every edit makes a new version from the newest text, so no edit is lost. Some edits depend on the text that this
-    memory has read: `rethink`, `insert` at a line, and `replace` of a text that is gone. They raise MemoryConflict if
-    the block has changed since then. The error has the newer text, which now counts as read: call the edit again.
+    Every edit makes a new version from the newest text, so no edit is lost, and returns the block with that version.
+    Some edits depend on the text that this memory has read: `rethink`, `insert` at a line, and `replace` of a text that
+    is gone. They raise MemoryConflict if the block has changed since then. The error has the newer text, which now
+    counts as read: call the edit again.
 
-    A memory may be used from several threads.
+    `redact`: applied to each text before it is stored. A memory may be used from several threads.
     """
 
     def __init__(
@@ -245,7 +246,11 @@ class Memory:
         return _BlocksInHead(self)
 
     def tools(self) -> list[Callable[..., Any]]:
-        """Return the tools by which a model edits the blocks and uses the archive: `tools=[*memory.tools()]`."""
+        """Return the tools by which a model edits the blocks and uses the archive: `tools=[*memory.tools()]`.
+
+        A model can neither create nor forget a block with them. It is told of a MemoryConflict, with the newer text;
+        other errors of the memory are raised by the tool.
+        """
         return _tools_of(self)
 
     def text_of(self, block: Block) -> str:

@@ -38,7 +38,7 @@ _OWN = "default sliding passthrough recall summary native"
 _NAMED = "dynamiq weakincentives agenticloop crewagent codex openhands claude_code manus opencode aider swe_agent letta"
 
 POLICIES = {**dict.fromkeys(_OWN.split(), "default"), **dict.fromkeys(_NAMED.split(), "named")}
-"""The names of the policies, each with the module that defines it; there it is a constant in capitals."""
+"""The names of the policies, each with the module that defines it as a constant in capitals."""
 
 
 def policy_named(

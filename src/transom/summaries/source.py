@@ -132,7 +132,7 @@ def _kind(part: Other) -> str:
 def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> Iterator[tuple[str, str]]:
     """The texts of a turn as a summarizer's model reads them, each after a label that says whose it is: "user",
     "assistant", "call of …", "result of …". Long arguments lose their end. A long result has a line in its place where
-    that is enough; else it loses its middle."""
+    that is enough; else a result of more than `result_tokens` tokens loses its middle."""
     calls = {id(result): call for call, result in results_of(turn)}
     for fact in turn.facts:
         text = text_of(fact)

@@ -51,8 +51,8 @@ def shown_view(shown: Window | View) -> View:
 
 
 def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None) -> dict[str, Any]:
-    """The body that `render` gives, but not copied. Most of it belongs to the cache: encode it, and change nothing in
-    it."""
+    """The body that `render` gives, but not copied. Most of it belongs to `indexes`: encode it, and change nothing in
+    it. `indexes`: None: nothing is kept for the next call."""
     rendered = _rendered(view, dialect, view.slots, indexes or IndexCache())
     body = dialect.body(view.head, dialect.join(rendered), view.head.tools)
     return {**body, **dialect.continuation(view.slots)}
@@ -66,7 +66,8 @@ def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
 
 
 def message_count(view: View, dialect: Dialect, slots: int, indexes: IndexCache | None = None) -> int:
-    """How many messages the head and the first `slots` slots of a view render to."""
+    """How many messages the head and the first `slots` slots of a view render to, after joining. `indexes`: as for
+    `shared_body`."""
     return len(dialect.join(_rendered(view, dialect, view.slots[:slots], indexes or IndexCache())))
 
 

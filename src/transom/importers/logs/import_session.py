@@ -232,7 +232,8 @@ def import_lines(
 
 
 def remarks_on(facts: SessionFacts, logs: dict[str, ImportedLog], main: str) -> Iterator[str]:
-    """Yield what of a session no window shows: a line for each kind."""
+    """Yield remarks on an imported session, for people, one for each kind: lines without a message, messages that the
+    user took back, and subagents."""
     if facts.beside.total():
         kinds = [f"{kind[:40]} {many:,}" for kind, many in facts.beside.most_common() if many]
         shown = listed(kinds, MOST_TYPES, "more type" if len(kinds) == MOST_TYPES + 1 else "more types")

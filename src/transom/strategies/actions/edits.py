@@ -37,7 +37,8 @@ class FileEdit(Struct, frozen=True, gc=False):
 
 def file_edits_in(values: Sequence[tuple[str, str]]) -> tuple[FileEdit, ...]:
     """The edits in the arguments of a call: the hunks of a patch ("*** Update File: …"); else its old and new texts;
-    else the texts that it writes as whole files. Empty if it has none of these."""
+    else the texts that it writes as whole files. Empty if it has none of these. `values`: the arguments, as `arguments`
+    yields them."""
     if any(PATCH in value and "File: " in value for _, value in values):
         return tuple(_of_patch("\n".join(value for _, value in values)))
     file = next((value for key, value in values if key in PATHS), "")

@@ -64,8 +64,9 @@ class MessageQuotes:
         self.view, self.index, self.units = view, index, units
 
     def chosen(self, of_user: float, of_others: float, more: float) -> Chosen:
-        """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` and what
-        the user's leave. Those that do not fit have `more`, at their shortest."""
+        """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` tokens and
+        those that the user's quotes leave. If the quotes of agents and programs do not fit even at their shortest, they
+        may have `more` tokens; then the oldest are left out."""
         said, tokens = next((one for one in self._whole if one[1] <= of_user), None) or self._by_words(of_user)
         others, more_tokens = self._fitting(of_others + max(0.0, of_user - tokens), more)
         return merged(said, others), tokens + more_tokens

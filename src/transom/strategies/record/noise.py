@@ -19,8 +19,8 @@ _FRAME = re.compile(r"^[^\n]*(?:\x1b\[(?![\d;]{0,20}m)|[\u2800-\u28ff\x08])[^\n]
 
 
 def unreadable(text: str) -> list[Span]:
-    """The spans of a text that nobody reads, in order, without overlaps. Only the first `SCANNED_FOR_NOISE` characters
-    are looked at, in time that is linear in their number."""
+    """The spans of a text that nobody reads, such as encoded data and progress bars, in order, without overlaps. Only
+    the first `SCANNED_FOR_NOISE` characters are looked at, in time that is linear in their number."""
     text = text[:SCANNED_FOR_NOISE]
     spans = [found.span() for found in _NO_BLANKS.finditer(text) if _is_data(found[0])]
     if "\x1b" in text or "\x08" in text or not text.isascii():

@@ -166,7 +166,8 @@ def _last(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
 
 
 def with_margins(text: str, start: int, end: int) -> Span:
-    """A span with its margins, each up to the end of a line or sentence; of a word where there is none near."""
+    """A span with a margin on each side: NEAR to FAR characters, to where a line or sentence begins or ends, else NEAR
+    characters, rounded up to whole words."""
     first, last = 0, len(text)
     if (before := start - NEAR) > 0:
         breaks = (_last(one, text, start - FAR, before) for one in _BREAKS)
