@@ -248,7 +248,7 @@ class _FileImport(Struct, kw_only=True):
         if self.in_folder or scanned.format != "claude_code" or scanned.main:
             return
         with suppress(OSError):
-            if many := sum(1 for _ in folder.rglob("agent-*.jsonl*")):
+            if many := sum(path.name.endswith((".jsonl", ".jsonl.gz")) for path in folder.rglob("agent-*")):
                 have = "subagent has a file of its own" if many == 1 else "subagents have files of their own"
                 yield f"{many:,} {have}, not imported with this one: import {folder} too"
 

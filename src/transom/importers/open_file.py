@@ -161,7 +161,7 @@ def checked_source(source: object) -> Path | IO[Any]:
 
 def files_in(folder: Path) -> list[Path]:
     """List the JSON files of a folder and of the folders in it, sorted, but a session before the files of its
-    subagents. Hidden files and folders are left out.
+    subagents. Hidden files and folders are left out, and what Claude Code notes beside the file of a subagent.
 
     Raises InvalidSetting if there is none.
     """
@@ -169,7 +169,8 @@ def files_in(folder: Path) -> list[Path]:
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         named = (name for name in names if not name.startswith("."))
-        found += [Path(where, name) for name in named if name.removesuffix(".gz").endswith(SUFFIXES)]
+        listed = (Path(where, name) for name in named if name.removesuffix(".gz").endswith(SUFFIXES))
+        found += [path for path in listed if not (where.endswith(SUBAGENTS) and path.match("agent-*.meta.json"))]
     if not found:
         raise InvalidSetting(f"{folder}: no file in this folder is named {', '.join(SUFFIXES)} (or .gz of these)")
     return sorted(found, key=lambda path: (SUBAGENTS in path.parts, path))
