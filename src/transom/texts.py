@@ -508,7 +508,7 @@ def memory_forgotten(label: str) -> str:
 
 
 def archived(number: int) -> str:
-    """The result of storing a text in the archive, with its number there."""
+    """The result of storing a text in the archive. `number`: of the text in the archive."""
     return f"stored as text {number} of the archive"
 
 

@@ -709,8 +709,8 @@ class Conversation:
         `arguments`: what the tool gets in place of the model's arguments. The call stays in the log as the model wrote
         it, and the result tells the model what was changed. `why`: for people. Raises InvalidSetting if the call does
         not wait, because it never did or somebody has decided already; if several calls have the id; and if a required
-        argument is missing, or one has a name or a plain type that the tool's schema excludes. The tool checks the rest
-        when it runs. A sub-agent that has begun takes no other arguments: that raises InvalidSetting too.
+        argument is missing, or an argument has a name or a plain type that the tool's schema excludes. The tool checks
+        the rest when it runs. A sub-agent that has begun takes no other arguments: that raises InvalidSetting too.
         """
         return approvals.approve(self._writer, call, arguments, why, self._home)
 

@@ -44,8 +44,8 @@ class FunctionTool:
     "Args:" in its docstring describe the parameters.
 
     `parameters`: the JSON schema of the arguments, of type object, for a function whose type hints do not say it. The
-    function is then called with the arguments that the model wrote, as keywords. A call is refused if a `required` one
-    is missing, or if one has a name or a plain type that the schema excludes.
+    function is then called with the arguments that the model wrote, as keywords. A call is refused if a `required`
+    argument is missing, or if an argument has a name or a plain type that the schema excludes.
 
     `timeout`: seconds until a call counts as failed, although the function may still be at work; None: the
     `tool_timeout` of the run.

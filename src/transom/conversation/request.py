@@ -57,8 +57,8 @@ def render(
 
     With the name of a framework in place of a dialect ("langchain", "pydantic_ai", "openai_agents"), the body has only
     `messages`: a list of the framework's message objects, for the OpenAI Agents SDK of input items. `originals`: the
-    framework's messages that the conversation was given. One that the window does not change is the same object in the
-    list, so that its id and its metadata survive.
+    framework's messages that the conversation was given. A message that the window does not change is the same object
+    in the list, so that its id and its metadata survive.
 
     A window is valid and within its budget in the dialect its conversation was opened in. In another dialect it counts
     other tokens, and it may end with the model's own words where that API wants the user's. The dicts are fresh, and

@@ -85,8 +85,8 @@ class SummaryScheduler:
         self._live = provider
 
     def asked(self, view: View, policy: Policy, usable: int) -> SummaryOptions | None:
-        """How the next plan may ask for a summary; None if it may not. It may not while one is being made, if the
-        limits forbid it, or if there are no settings and the policy makes no summaries in the background.
+        """How the next plan may ask for a summary; None if it may not. It may not while a summary is being made, if
+        the limits forbid it, or if there are no settings and the policy makes no summaries in the background.
 
         `usable`: the tokens of a window within the budget.
         """

@@ -38,8 +38,7 @@ MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
 MEDIA_TOKENS = 1_000
 MEDIA_BYTES = 1_000
-"""The minimum number of bytes of an image or file. One that is given by URL or id is small here, but the provider
-fetches it."""
+"""The minimum number of bytes of an image or file: a URL or an id is short, but the provider fetches what it names."""
 
 SENT_EXTRAS = ("refusal", "audio", "reasoning_details")
 """Keys of `Fact.extra` whose text is sent, and which the model reads."""

@@ -117,8 +117,8 @@ class ViewBuilder(SlotTable):
     def splice(
         self, first: int, last: int, new: Sequence[Slot], entry: Entry, why: str, *, is_news: bool = False
     ) -> None:
-        """Put `new` in the place of the slots from index `first` to `last`, the last one included. The prefix breaks
-        there, because of `entry`. `is_news`: as for `forget_fingerprint`."""
+        """Put `new` in the place of the slots from index `first` to `last`, the last one included. The prefix breaks at
+        `first`, because of `entry`; `why`: as an edit says it. `is_news`: as for `forget_fingerprint`."""
         for slot in self.slots[first : last + 1]:
             self.total = self.total.minus(slot.size)
         for slot in new:

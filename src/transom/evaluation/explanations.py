@@ -83,8 +83,8 @@ class Explanations(list[Explanation]):
     `costs`: the costs that were compared when the call's compaction was chosen. If `costs.why` is "soon", they were
     compared to decide whether to ask for a summary. None without prices. None also if neither was decided.
 
-    `no_summary`: why no summary would be asked for now, such as too little room. If one would be asked for, it says why
-    the newest one is not shown. Empty if that one is shown, and if there is none.
+    `no_summary`: why no summary would be asked for now, such as too little room. If a summary would be asked for, it
+    says why the window does not show the newest one; empty if the window shows it, or if there is none.
     """
 
     def __init__(

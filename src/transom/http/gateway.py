@@ -96,9 +96,9 @@ class Gateway:
     """What all requests through one client or proxy share: the store, the settings, the index of known prefixes.
 
     - `store`, `policy`, `redact`: as for `Conversation.open`.
-    - `budget`: likewise; at least 100 tokens beside the reserve. None: the context size of each request's model, or
-      128,000 tokens and a warning if the price list does not know the model. If the budget has no reserve, the
-      request's own limit of the answer is kept free, at most a quarter of the context.
+    - `budget`: as for `Conversation.open`, at least 100 tokens beside the reserve. None: the context size of each
+      request's model, or 128,000 tokens and a warning if the price list does not know the model. If the budget has no
+      reserve, the request's own limit of the answer is kept free, at most a quarter of the context.
     - `session`: the id of the conversation. Without it, a request belongs to the conversation that its headers or its
       messages name.
     - `user_id`: whose conversations these are, if the request has no tenant.

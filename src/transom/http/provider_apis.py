@@ -144,7 +144,8 @@ class CallBody:
         return next((key for key in self.api.held if self.value(key)), "")
 
     def facts(self) -> list[Fact]:
-        """The facts of all messages, without the system prompt. Raises InvalidMessage for one of no known form."""
+        """The facts of all messages, without the system prompt. Raises InvalidMessage for a message of no known
+        form."""
         return [fact for _, fact in self.dialect.parse([decoded(raw) for raw in self.messages])]
 
     def shows_something(self, facts: Sequence[Fact]) -> bool:

@@ -43,7 +43,7 @@ def wrap(
     both share their connections.
 
     - `store`, `policy`, `user_id`: as for `Conversation.open`.
-    - `budget`: likewise; without one it is the context size of each call's model.
+    - `budget`: as for `Conversation.open`; None: the context size of each call's model.
     - `session`: the id of the conversation in the store; without it, each conversation gets one. The header
       `x-transom-session` names it for one call.
     - `dialect`: a form of an API, if the server has its own ("mistral", "anthropic_unsigned").

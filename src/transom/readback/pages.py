@@ -191,8 +191,8 @@ def line_offset(text: str, line: int, reference: Reference) -> int:
 
 
 def utf8_prefix(text: str, max_bytes: int) -> str:
-    """Return the longest beginning of a text that has at most `max_bytes` UTF-8 bytes; no character is cut. The text
-    must have no lone surrogates there."""
+    """Return the longest beginning of a text that has at most `max_bytes` UTF-8 bytes; no character is cut. The first
+    `max_bytes` characters must have no lone surrogates."""
     return text[:max_bytes].encode("utf-8")[:max_bytes].decode("utf-8", "ignore")
 
 

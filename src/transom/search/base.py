@@ -23,7 +23,7 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
     - `conversations`: the entry is in one of these conversations, by name; None: in any of the store; empty: in none,
       so nothing is found.
     - `user_id`, `session_id`: its conversation was opened with this id (see `Conversation.open`); None: any
-      conversation. One that was opened without a user is found by no `user_id`.
+      conversation. A conversation that was opened without a user is found by no `user_id`.
     - `roles`: it has one of these roles: user, assistant, tool, note, …; empty: any.
     - `tools`: it is a result of one of these tools, or a reply that calls one of them; empty: any entry.
     - `run_id`: it belongs to this run (`Meta.run_id`); empty: any.

@@ -13,8 +13,8 @@ __all__ = ["FastEmbedder", "Model2VecEmbedder"]
 
 
 class FastEmbedder:
-    """An embedder with a model of the library fastembed (`transom[fastembed]`), by its name there. Making one loads the
-    model, which the library may have to download.
+    """An embedder with a model of the library fastembed (`transom[fastembed]`), by the name that the library gives the
+    model. Making an embedder loads the model, which the library may have to download.
 
     `settings`: passed on to `fastembed.TextEmbedding`, for example `specific_model_path`. Raises InvalidSetting if the
     library is not installed.

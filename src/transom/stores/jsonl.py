@@ -70,8 +70,8 @@ _logger = logging.getLogger(__name__)
 class JsonlLog:
     """One handle of one conversation in a folder: the path of its file, and the offset of each known entry's line.
 
-    Opening it repairs the file after a crash: it cuts off an unfinished append, and says so in `repaired`. An empty
-    file is reported there too.
+    Opening it repairs the file after a crash: it cuts off an unfinished append, and says so in `repaired`, which also
+    tells of an empty file. Otherwise `repaired` is empty.
     """
 
     def __init__(self, store: JsonlStore, name: str) -> None:

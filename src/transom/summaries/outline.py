@@ -30,7 +30,7 @@ MAX_ITEMS = 40
 
 
 class Section(Struct, frozen=True):
-    """A part of a summary: the key that a model names it by, its heading, and what belongs there.
+    """A part of a summary: the key that a model names it by, its heading, and what belongs in it.
 
     `is_current`: it says how things are now. An answer that adds to it replaces all of it, so that nothing stale stays.
     Only items that the same answer updates, and not to "done", stay.
@@ -41,7 +41,7 @@ class Section(Struct, frozen=True):
     heading: str
     """The line above its items."""
     about: str
-    """What belongs there, as the model reads it."""
+    """What belongs in it, as the model reads it."""
     is_current: bool = False
     """Whether each answer replaces it whole."""
 

@@ -29,8 +29,9 @@ def read_mcp(value: object) -> McpResult | None:
     These are results:
 
     - an object (of `mcp`, `fastmcp` and others) or a dict with a list `content` and the field `isError`;
-    - such a dict without `isError`, if it has only fields of a result and a block of a kind that only MCP has;
-    - a list of blocks, or one block, of which one is of such a kind;
+    - a dict with a list `content` and without `isError`, if it has only fields of a result, and a block of a kind that
+      only MCP has;
+    - a list with a block of a kind that only MCP has, or a block of that kind alone;
     - a pair of a list of blocks and structured content, which a server's own `call_tool` returns.
 
     `structuredContent` is added as JSON, unless a text of the result says the same already.

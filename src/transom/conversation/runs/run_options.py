@@ -44,8 +44,8 @@ class RunOptions(TypedDict, total=False):
     `provider` again."""
     tools: Sequence[Any]
     """Functions (sync or async), FunctionTools, toolsets such as an `McpServer`, schemas of tools that the provider
-    runs. A schema of any other tool is refused, except of those that a run answers itself
-    (`CONTEXT_MANAGER`, `transom.readback.TOOLS`). None: the last schemas."""
+    runs. A schema of any other tool is refused, except of those that a run answers itself (`CONTEXT_MANAGER`,
+    `transom.readback.TOOLS`). None, or not given: the schemas of the last request. An empty list: no tools."""
     readback: bool
     """Whether the model has the tools that read back what its window leaves out (`transom.readback.TOOLS`), which the
     run answers itself. Not given: it has them if the conversation's last request had them. The first request has them
@@ -54,10 +54,9 @@ class RunOptions(TypedDict, total=False):
     """Names of tools that are refused now. They stay in the request, so that the cached prefix holds."""
     approve: Approver
     """A function, sync or async, called before each tool call with its ToolCalled. What it returns decides: True runs
-    the call; None lets it wait for `Conversation.approve`,
-    and the run stops behind the other calls; a text refuses it and is what the model reads as its result; anything else
-    refuses it. What it raises ends the run, and no call of that reply is started. Not given: the calls of tools with
-    `needs_approval` wait, all others run."""
+    the call; None lets it wait for `Conversation.approve`, and the run stops behind the other calls; a text refuses it
+    and is what the model reads as its result; anything else refuses it. What it raises ends the run, and no call of
+    that reply is started. Not given: the calls of tools with `needs_approval` wait, all others run."""
     state: Mapping[str, State]
     """State to announce, as `Conversation.request` takes it."""
     settings: Mapping[str, Any]

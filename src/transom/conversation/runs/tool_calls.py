@@ -89,8 +89,8 @@ class ToolCalls:
             job.waits = job.call.needs_approval
 
     def run_approved(self, provider: Provider) -> Generator[Work | Event, Any, None]:
-        """Run the calls that a person has approved meanwhile. Raises InvalidSetting, with nothing started, if the
-        function of one was not given."""
+        """Run the calls that a person has approved meanwhile. Raises InvalidSetting, with nothing started, if the run
+        was not given the function of an approved call."""
         if not self._conv.view.approvals or not (approved := approved_calls(self._conv.view)):
             return
         names = {each.name for each in approved} - {texts.CONTEXT_MANAGER}

@@ -69,7 +69,8 @@ def is_limit(key: str, value: str) -> bool:
 
 
 def noun_of(key: str) -> str:
-    """What an argument is the id of: "reservation" of `reservation_id`; "" of `id`, and of one that is no id."""
+    """What an argument is the id of: "reservation" for `reservation_id`; "" for `id`, and for a key that names no
+    id."""
     is_id = key.endswith(("_id", "Id", "ID")) or key == "id"
     return key[:-2].rstrip("_").lower() if is_id else ""
 

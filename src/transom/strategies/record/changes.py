@@ -22,7 +22,7 @@ NEWEST = 3
 
 COMPARED = 32
 """With how many of the newest files of the same name a path is compared, so that hundreds of `__init__.py` cost little.
-One that is written as before is always found."""
+A path that is written as before is always found."""
 
 
 class Changes:

@@ -123,7 +123,7 @@ def _tasks(view: View, index: Index, last: Unit) -> Items:
 def change_task(tasks: dict[str, tuple[str, str]], call: Call, result: str) -> None:
     """Apply one call of a task tool to `tasks` (status and words by number), in place.
 
-    `result`: the text that the call returned; a new task has its number and words from there. Leave out failed calls:
+    `result`: the text that the call returned, from which a new task gets its number and words. Leave out failed calls:
     that is not checked. Nothing changes if the result of a new task cannot be read, or if an update of an unknown task
     has no subject.
     """

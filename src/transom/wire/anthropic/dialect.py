@@ -106,7 +106,7 @@ class AnthropicDialect(Dialect, frozen=True):
     - `user_first`: the API refuses a conversation that begins with the model's message, as Amazon Bedrock does. A short
       user message is put before it.
     - `unsigned`: the API gives thinking without a signature and wants it back, as DeepSeek's and Kimi's endpoints do.
-      Anthropic's own API refuses such thinking: there it is left out.
+      Anthropic's own API refuses such thinking: without this setting it is left out.
     """
 
     name: str = DIALECT_NAME
@@ -136,8 +136,8 @@ class AnthropicDialect(Dialect, frozen=True):
         (A3).
 
         Before that, calls and results of the provider's own tools are put in order (`server_tools.repaired`). A system
-        message cannot be the first (A9): there it becomes a user message. With `user_first`, a short user message is
-        put before a first message of the model.
+        message cannot be the first (A9), so it becomes a user message. With `user_first`, a short user message is put
+        before a first message of the model.
         """
         messages = repaired(messages)
         if messages and messages[0].message["role"] == "system":

@@ -90,10 +90,10 @@ def joined(contents: Sequence[Rendered]) -> list[Raw]:
 
 
 def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
-    """The system instruction of a request; None if the instructions have no part but empty texts. One that came in
-    Gemini's format comes out as it came.
+    """The system instruction of a request; None if the instructions have no part but empty texts.
 
-    It has only texts: a placeholder stands for any other part.
+    It has only texts: a placeholder stands for any other part. A system instruction that came in Gemini's format
+    comes out as it came.
     """
     parts = [part for each in instructions for part in _parts(each)]
     if not parts:
