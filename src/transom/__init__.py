@@ -30,7 +30,6 @@ if _TYPE_CHECKING:
     from transom.conversation.planning.modes import Directive as Directive
     from transom.conversation.planning.modes import ModeChange as ModeChange
     from transom.conversation.planning.modes import Profile as Profile
-    from transom.conversation.request import Request as Request
     from transom.conversation.request import render as render
     from transom.conversation.runs.run_options import RunOptions as RunOptions
     from transom.conversation.settings import ConversationOptions as ConversationOptions
@@ -77,6 +76,7 @@ if _TYPE_CHECKING:
     from transom.stores import StoredLog as StoredLog
     from transom.stores import open_store as open_store
     from transom.wire.dialect import Dialect as Dialect
+    from transom.wire.rendering import Request as Request
 
 __version__: str
 """The version of the installed package, read at first use."""
@@ -95,7 +95,7 @@ _public_name, __dir__ = _lazy_exports(
         "conversation.function_tool": ("FunctionTool",),
         "conversation.model_calls.retry": ("Retry",),
         "conversation.planning.modes": ("Directive", "ModeChange", "Profile"),
-        "conversation.request": ("Request", "render"),
+        "conversation.request": ("render",),
         "conversation.runs.run_options": ("RunOptions",),
         "conversation.settings": ("ConversationOptions", "Settings"),
         "conversation.sub_agents": ("SubAgent",),
@@ -133,6 +133,7 @@ _public_name, __dir__ = _lazy_exports(
         "http.wrap": ("wrap",),
         "stores": ("Store", "StoredLog", "open_store"),
         "wire.dialect": ("Dialect",),
+        "wire.rendering": ("Request",),
     },
 )
 

@@ -26,7 +26,6 @@ from transom.conversation.model_calls.model_call import model_of_reply
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry
 from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile
 from transom.conversation.planning.request_planner import RequestPlanner
-from transom.conversation.request import Request
 from transom.conversation.runs.agent_loop import RunSteps
 from transom.conversation.runs.awaited_work import PublishedSteps
 from transom.conversation.runs.run_options import RunOptions, start
@@ -61,7 +60,7 @@ from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.shared import OwnedStore
 from transom.wire.dialect import Dialect
 from transom.wire.frameworks import format_of
-from transom.wire.rendering import render_messages
+from transom.wire.rendering import Request, render_messages
 
 P = ParamSpec("P")
 R = TypeVar("R")

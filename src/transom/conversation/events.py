@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from transom.conversation.request import Request
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Entry
 from transom.core.message import Usage
 from transom.core.usage import TotalUsage
 from transom.core.view import View
+from transom.wire.rendering import Request
 from transom.wire.replies import StopReason
 
 __all__ = [

@@ -21,7 +21,6 @@ from transom.conversation.lock_and_lease import Lease
 from transom.conversation.model_calls.model_call import PartialReply, model_of_reply
 from transom.conversation.model_calls.retry import Attempts, FailedAttempt, Retry, checked_retry
 from transom.conversation.planning.request_planner import RequestPlanner
-from transom.conversation.request import Request
 from transom.conversation.runnable import RunnableConversation
 from transom.core.edit import Trim
 from transom.core.entry import Entry
@@ -34,6 +33,7 @@ from transom.providers.sdk_errors import error_reply, http_error, provider_error
 from transom.strategies.summary.native_compaction import without_compaction
 from transom.wire.dialect import Dialect
 from transom.wire.refused_parts import COMPACTION, RefusedPart, prompt_parts
+from transom.wire.rendering import Request
 from transom.wire.replies import ErrorReply
 
 _logger = logging.getLogger(__name__)

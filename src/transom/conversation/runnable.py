@@ -16,7 +16,6 @@ from transom.conversation.events import Compacted, ToolCalled
 from transom.conversation.function_tool import FunctionTool
 from transom.conversation.model_calls.retry import Retry
 from transom.conversation.output_type import OutputType
-from transom.conversation.request import Request
 from transom.conversation.settings import Settings
 from transom.conversation.state_and_head_parts import State
 from transom.conversation.summary_job import SummarySteps
@@ -32,6 +31,7 @@ from transom.providers.base import Provider
 from transom.providers.model_prices import TokenPrices
 from transom.stores import Store, StoredLog
 from transom.wire.dialect import Dialect
+from transom.wire.rendering import Request
 
 
 class RunnableConversation(Protocol):

@@ -22,7 +22,6 @@ from transom.conversation.conversation import Conversation
 from transom.conversation.failures import leave_out_refused
 from transom.conversation.model_calls.model_call import PartialReply, model_of_reply
 from transom.conversation.model_calls.retry import Attempts, FailedAttempt, Retry
-from transom.conversation.request import Request, shared_body
 from transom.conversation.summary_job import AwaitSummary
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Raw, Usage, is_empty
@@ -38,6 +37,7 @@ from transom.providers.sdk_errors import error_kind, error_reply
 from transom.redaction import without_keys
 from transom.stores.prefix_index import KnownPrefix
 from transom.wire.dialect import Dialect
+from transom.wire.rendering import Request, shared_body
 from transom.wire.replies import error_in
 
 _logger = logging.getLogger(__name__)

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import msgspec
 
-from transom.conversation.request import Request, render
+from transom.conversation.request import render
 from transom.core.message import Raw
+from transom.wire.rendering import Request
 
 FINISH_REASONS = {"tool_calls": "tool_call", "filter": "content_filter", "malformed": "error"}
 """Reasons why a model stopped that have another name in the conventions."""

@@ -1,14 +1,15 @@
-"""Renders a view as the body of a request in the format of a dialect. Each slot is rendered once and cached."""
+"""Renders a view as the body of a request in the format of a dialect, and a window as the arguments of an SDK's call
+(`Request`). Each slot is rendered once and cached."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import to_builtins
 
 from transom.core.log import IndexCache
-from transom.core.unit import Slot
+from transom.core.unit import FoldedSlot, Slot
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
@@ -29,6 +30,33 @@ class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
     """
 
 
+class Request(dict[str, Any]):
+    """The keyword arguments of the SDK's call: `client.chat.completions.create(model=…, **request)`.
+
+    It is a plain dict, which the caller may change.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any], window: Window) -> None:
+        super().__init__(arguments)
+        self._window = window
+
+    @classmethod
+    def of(cls, window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None) -> Request:
+        """Make the request that sends a window, in a dialect. `cache`: with Anthropic's cache marks. `indexes`: keeps
+        what is rendered, so that the next request is rendered faster."""
+        body = to_builtins(shared_body(window.view, dialect, cache=cache, indexes=indexes))
+        return cls(dialect.arguments(body), window)
+
+    @property
+    def window(self) -> Window:
+        """The window that this request sends."""
+        return self._window
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Support copying and pickling as the plain dict that it is for everybody else."""
+        return dict, (dict(self),)
+
+
 def render(
     shown: Window | View, dialect: str | Dialect = "openai", indexes: IndexCache | None = None
 ) -> dict[str, Any]:
@@ -39,7 +67,7 @@ def render(
     model's message where that API wants the user's. `indexes`: where the rendered slots are kept for the next call.
     Raises InvalidSetting for anything but a window or a view, and for an unknown dialect.
     """
-    return to_builtins(shared_body(shown_view(shown), dialect_named(dialect), indexes))
+    return to_builtins(shared_body(shown_view(shown), dialect_named(dialect), indexes=indexes))
 
 
 def shown_view(shown: Window | View) -> View:
@@ -50,12 +78,25 @@ def shown_view(shown: Window | View) -> View:
     return view
 
 
-def shared_body(view: View, dialect: Dialect, indexes: IndexCache | None = None) -> dict[str, Any]:
+def shared_body(
+    view: View, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None
+) -> dict[str, Any]:
     """The body that `render` gives, but not copied. Most of it belongs to `indexes`: encode it, and change nothing in
-    it. `indexes`: None: nothing is kept for the next call."""
-    rendered = _rendered(view, dialect, view.slots, indexes or IndexCache())
-    body = dialect.body(view.head, dialect.join(rendered), view.head.tools)
-    return {**body, **dialect.continuation(view.slots)}
+    it.
+
+    `cache`: with Anthropic's cache marks, at the end of the system prompt, of the message that holds the last fold, and
+    of the history. `indexes`: keeps what is rendered for the next request; None: nothing is kept.
+    """
+    indexes = indexes or IndexCache()
+    messages = dialect.join(_rendered(view, dialect, view.slots, indexes))
+    body = {**dialect.body(view.head, messages, view.head.tools), **dialect.continuation(view.slots)}
+    if not cache or not dialect.name.startswith("anthropic"):
+        return body
+    from transom.wire.anthropic import breakpoints  # noqa: PLC0415 - loaded only where it is needed
+
+    folds = [at for at, slot in enumerate(view.slots) if isinstance(slot, FoldedSlot)]
+    before = len(dialect.join(_rendered(view, dialect, view.slots[: folds[-1] + 1], indexes))) if folds else 0
+    return breakpoints(body, [-1, *([before - 1] if before else [])])
 
 
 def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
@@ -63,12 +104,6 @@ def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
     beside those of the system prompt and the tools are left out here too."""
     body = shared_body(view, dialect)
     return to_builtins(next(body[key] for key in _LISTS if key in body))
-
-
-def message_count(view: View, dialect: Dialect, slots: int, indexes: IndexCache | None = None) -> int:
-    """How many messages the head and the first `slots` slots of a view render to, after joining. `indexes`: as for
-    `shared_body`."""
-    return len(dialect.join(_rendered(view, dialect, view.slots[:slots], indexes or IndexCache())))
 
 
 def _rendered(view: View, dialect: Dialect, slots: Sequence[Slot], indexes: IndexCache) -> list[Rendered]:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from transom import texts
 from transom.conversation.argument_checks import LONGEST
 from transom.conversation.model_calls.model_call import PartialReply
-from transom.conversation.request import Request
 from transom.core.budget import UNLIMITED
 from transom.core.message import REASONING_REFUSED, Assistant, Failure
 from transom.core.usage import MAX_RATIO
@@ -21,6 +20,7 @@ from transom.overflow import Overflow, classify
 from transom.redaction import without_keys
 from transom.wire.bound_reasoning import is_refusal
 from transom.wire.refused_parts import INTERNAL_ERROR, RefusedPart, refused_parts
+from transom.wire.rendering import Request
 
 P = TypeVar("P")
 

@@ -27,7 +27,6 @@ from transom.conversation.planning.modes import (
     mode_notes,
     system_text,
 )
-from transom.conversation.request import Request
 from transom.conversation.settings import ASSUMED, Settings, SharedLimit, SharedLimits
 from transom.conversation.state_and_head_parts import (
     State,
@@ -57,6 +56,7 @@ from transom.providers.model_prices import context_size
 from transom.stores import StoredLog
 from transom.strategies.summary.native_compaction import compactions, without_compaction
 from transom.wire.dialects import dialect_named, with_digest_role
+from transom.wire.rendering import Request
 
 _logger = logging.getLogger(__name__)
 

@@ -37,7 +37,6 @@ from transom.conversation.failures import leave_out_refused
 from transom.conversation.function_tool import names_of
 from transom.conversation.model_calls.model_call import PartialReply, read_reply
 from transom.conversation.model_calls.retry import Attempts, FailedAttempt
-from transom.conversation.request import Request
 from transom.conversation.runnable import RunnableConversation, RunSettings
 from transom.conversation.runs.awaited_work import CallModel, Sleep, Work
 from transom.conversation.runs.own_tools import with_readback
@@ -56,6 +55,7 @@ from transom.errors import (
 from transom.providers import model_prices
 from transom.providers.base import Provider, model_name
 from transom.wire.dialects import dialect_named
+from transom.wire.rendering import Request
 from transom.wire.replies import StopReason
 from transom.wire.request_fields import refuses_structured_output, structured_output, without_forced_call
 

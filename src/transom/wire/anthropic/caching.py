@@ -1,5 +1,5 @@
 """Cache breakpoints: marks on blocks that tell the provider to cache the prompt up to there. A request may have
-four. `conversation/request.py` decides which messages are marked."""
+four. `wire/rendering.py` decides which messages are marked."""
 
 from __future__ import annotations
 

@@ -166,8 +166,8 @@ def _arguments(body: Raw, field: str) -> str:
 
 # ---- which fields are sent back (docs/why/response-fields.md)
 #
-# Of a reply of the model, only the fields in `TAKEN` are kept. Of a message that the caller wrote, every field is kept
-# except those in `RESPONSE_ONLY`, which exist only in responses, even if somebody copied them into a message.
+# Of a reply of the model, only the fields in `TAKEN` are kept. Of a message that the caller wrote, every field is kept;
+# those that exist only in responses are not sent (`render.RESPONSE_ONLY`).
 
 Fields = Mapping[str, "Fields | None"]
 """The fields of an object by name; None for a field that is kept with everything in it."""
@@ -199,12 +199,6 @@ TAKEN: Fields = {
 }
 """The fields of the model's message that some API takes as input."""
 
-RESPONSE_ONLY = ("annotations", "parsed", "provider_specific_fields", "images")
-"""Fields of a message in responses: OpenAI's citations, the SDK's `.parse()`, LiteLLM's notes, images that a model
-made."""
-_OF_CALLS = ("index", "parsed_arguments", "provider_specific_fields")
-"""Fields of a call in responses: its place in a stream, the SDK's `.parse()`, LiteLLM's notes."""
-
 
 def taken(value: Any, fields: Fields | None = TAKEN) -> Any:
     """A copy of a part of a response with only these fields, at every level that `fields` describes."""
@@ -215,19 +209,6 @@ def taken(value: Any, fields: Fields | None = TAKEN) -> Any:
     if not isinstance(value, dict):
         return value
     return {key: taken(item, fields[key]) for key, item in cast("Raw", value).items() if key in fields}
-
-
-def drop_response_only(message: Raw) -> None:
-    """Remove fields from a message, in place, that only responses have."""
-    for key in RESPONSE_ONLY:
-        message.pop(key, None)
-    audio = message.get("audio")
-    if isinstance(audio, dict) and "id" in audio:  # a spoken answer is named by its id
-        message["audio"] = {"id": audio["id"]}
-    for call in cast("list[Raw]", message.get("tool_calls") or []):
-        for body in (call, call.get("function") or {}, call.get("custom") or {}):
-            for key in _OF_CALLS:
-                body.pop(key, None)
 
 
 # ---- replies

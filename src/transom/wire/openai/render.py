@@ -19,7 +19,7 @@ from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
 from transom.wire.chat_json import chat_call
 from transom.wire.fields import as_text, compact_json, deep_copy
-from transom.wire.openai.parse import DIALECT_NAME, MEDIA_TYPES, THINKING, body_keys, drop_response_only
+from transom.wire.openai.parse import DIALECT_NAME, MEDIA_TYPES, THINKING, body_keys
 from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
 from transom.wire.turns import pieces_by_message
 
@@ -164,7 +164,7 @@ def repair(message: Raw) -> Raw:
     if not message.get("tool_calls"):  # E: "[] is too short - 'messages.1.tool_calls'"; null: "expected an array"
         message.pop("tool_calls", None)
     if role == "assistant":
-        drop_response_only(message)
+        _drop_response_only(message)
         _repair_calls(message)
     if role == "function":
         message["name"] = safe_name(message.get("name") or "")
@@ -187,6 +187,27 @@ def _repair_content(out: Raw) -> None:
         # a function's content is a string: the legacy form knows no parts
         words = (part["text"] if part.get("type") == "text" else _left_out(part) for part in parts)
         out["content"] = "\n".join(words) if role == "function" else parts
+
+
+RESPONSE_ONLY = ("annotations", "parsed", "provider_specific_fields", "images")
+"""Fields of a message in responses, which are left out even if somebody copied them into a message: OpenAI's citations,
+the SDK's `.parse()`, LiteLLM's notes, images that a model made (docs/why/response-fields.md)."""
+
+_OF_CALLS = ("index", "parsed_arguments", "provider_specific_fields")
+"""Fields of a call in responses: its place in a stream, the SDK's `.parse()`, LiteLLM's notes."""
+
+
+def _drop_response_only(message: Raw) -> None:
+    """Remove fields from a message, in place, that only responses have."""
+    for key in RESPONSE_ONLY:
+        message.pop(key, None)
+    audio = message.get("audio")
+    if isinstance(audio, dict) and "id" in audio:  # a spoken answer is named by its id
+        message["audio"] = {"id": audio["id"]}
+    for call in cast("list[Raw]", message.get("tool_calls") or []):
+        for body in (call, call.get("function") or {}, call.get("custom") or {}):
+            for key in _OF_CALLS:
+                body.pop(key, None)
 
 
 def _needs_no_content(out: Raw) -> bool:
