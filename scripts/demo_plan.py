@@ -128,7 +128,7 @@ PLAN: tuple[Turn, ...] = (
         "And a huge result, say a log file of four thousand lines? How much of it is sent, and can the model "
         "get the rest?"
     ),
-    agent("", listing(STRATEGIES), read(f"{STRATEGIES}/shorten/clip_new.py")),
+    agent("", listing(STRATEGIES), read(f"{STRATEGIES}/arrival.py")),
     agent("It is clipped on arrival, before it is in any cache. How?", read(f"{STRATEGIES}/text/truncation.py")),
     agent("", python(LONG_RESULT)),
     agent(
@@ -145,7 +145,7 @@ PLAN: tuple[Turn, ...] = (
     ),
     agent(
         "A huge result is clipped before it is ever sent, so no cached prefix breaks (`ClipNew`, in "
-        "strategies/shorten/clip_new.py). The whole text stays in the log; bodies over 64 KiB are stored apart, in "
+        "strategies/arrival.py). The whole text stays in the log; bodies over 64 KiB are stored apart, in "
         "the blob store; and the marker names the entry. The model gets the rest with the tools of `transom.readback`, "
         "you with `transom read`. When the window is full later, the policy folds old turns; `default` quotes passages "
         "of them (`Digest`, strategies/fold/layered_records.py)."

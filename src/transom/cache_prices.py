@@ -111,15 +111,6 @@ class SinceBreak(Struct, frozen=True, gc=False):
     new_tokens: int = 0
     excess_tokens: int = 0
 
-    def next_request(self, tokens: int, shared: int, *, broke: bool) -> SinceBreak:
-        """The sums after one more request of `tokens` tokens, the first `shared` of which are as in the request before.
-
-        A request that broke the prefix (`broke`) starts the sums again.
-        """
-        if broke or not self.first_tokens:
-            return SinceBreak(tokens, tokens - shared if broke else 0)
-        return SinceBreak(self.first_tokens, self.new_tokens, self.excess_tokens + tokens - self.first_tokens)
-
     def excess_cost(self, prices: Prices) -> float:
         """What re-reading the tokens that a compaction would have removed (`excess_tokens`) has cost, in the unit of
         the prices."""

@@ -16,6 +16,7 @@ from transom.core.entry import Sent
 from transom.core.message import Usage
 from transom.core.policy import Choice, Policy
 from transom.core.priced_choices import PricedWindow, choice_cost, price_of_summary, stand_in
+from transom.core.reducer import since_break_with
 from transom.core.summary import Summarise, Summary
 from transom.policies import policy_named
 from transom.policies.default import LAST_RESORT
@@ -81,7 +82,8 @@ BOTH = Policy(
 def test_growth_is_that_of_a_window_that_grows_steadily():
     since = SinceBreak()
     for at in range(21):
-        since = since.next_request(1_000 + 50 * at, 0, broke=False)
+        request = Sent(fingerprint="", limit=0, tokens=1_000 + 50 * at, messages=1)
+        since = since_break_with(request, since)
     assert since.growth(1_000 + 50 * 20) == pytest.approx(50, rel=0.1)
     assert SinceBreak().growth(700) == 700
     assert SinceBreak(first_tokens=900).growth(800) == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import inf, nan, sqrt
 
 import pytest
@@ -9,14 +10,25 @@ import pytest
 from transom import Budget, Conversation, InvalidSetting, Prices
 from transom.cache_prices import ANTHROPIC, OPENAI, SinceBreak
 from transom.conversation.request import render
+from transom.core.entry import Sent
+from transom.core.reducer import since_break_with
 from transom.evaluation.simulated_cost import cost
 from transom.testing.fakes import FakeClock, WordCounter
 
 
+def sent(tokens: int, shared: int = 0, *, broke: bool = False) -> Sent:
+    breaks = (0, 1, "fold") if broke else None
+    return Sent(fingerprint="", limit=0, tokens=tokens, messages=1, shared_tokens=shared, breaks=breaks)
+
+
+def with_requests(since: SinceBreak, *requests: Sent) -> SinceBreak:
+    return reduce(lambda before, request: since_break_with(request, before), requests, since)
+
+
 def test_they_begin_where_the_prefix_broke_and_adds_up_the_tokens_beyond_it():
-    since = SinceBreak().next_request(100, 0, broke=False).next_request(150, 100, broke=False)
+    since = with_requests(SinceBreak(), sent(100), sent(150, 100))
     assert since == SinceBreak(first_tokens=100, new_tokens=0, excess_tokens=50)
-    since = since.next_request(80, 20, broke=True).next_request(90, 80, broke=False).next_request(100, 90, broke=False)
+    since = with_requests(since, sent(80, 20, broke=True), sent(90, 80), sent(100, 90))
     assert since == SinceBreak(first_tokens=80, new_tokens=60, excess_tokens=30)
 
 
@@ -27,7 +39,7 @@ def test_under_steady_growth_the_gap_between_cuts_is_the_cheapest_one(growth):
     since, calls = SinceBreak(first_tokens=10_000, new_tokens=new), 0
     while not since.pays(ANTHROPIC, 0):
         calls += 1
-        since = since.next_request(10_000 + calls * growth, 0, broke=False)
+        since = with_requests(since, sent(10_000 + calls * growth))
     best = sqrt(2 * 1.15 * new / (0.1 * growth))
     assert best - 1 <= calls <= best + 1
 

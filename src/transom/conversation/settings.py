@@ -59,36 +59,33 @@ class SharedLimits:
     """
 
     def __init__(self) -> None:
-        self._limits: dict[str, SharedLimit] = {}
+        self.by_model: dict[str, SharedLimit] = {}
+        """The limit of each model of which something was learned; to be read only."""
         self._lock = Lock()
 
     def learn(self, model: str, tokens: int, ratio: float, own: LearnedLimit | None = None) -> None:
         """Note that this model refuses more than `tokens` of the provider's tokens. `ratio`: as in `SharedLimit`.
         `own`: the limit that the refused conversation has learned, this refusal included; None if it is not known."""
         with self._lock:
-            known = self._limits.get(model)
+            known = self.by_model.get(model)
             if known is None:
                 known = SharedLimit(LearnedLimit(tokens), ratio)
             own = own or LearnedLimit(tokens)
             limit = known.limit.after_refusal(min(tokens, known.tokens), own.refused, own.stated, own.most)
-            self._limits[model] = SharedLimit(limit, max(ratio, known.ratio))
+            self.by_model[model] = SharedLimit(limit, max(ratio, known.ratio))
 
     def learned_elsewhere(self, model: str, limit: LearnedLimit, ratio: float) -> None:
         """Note a limit that a log has from an earlier process, unless this object knows one of the model already."""
         with self._lock:
-            self._limits.setdefault(model, SharedLimit(replace(limit, entry=-1), ratio))
+            self.by_model.setdefault(model, SharedLimit(replace(limit, entry=-1), ratio))
 
     def answered(self, model: str, size: int, calibration: Calibration) -> None:
         """Note that this model has answered a request. `size`: as for `LearnedLimit.after_reply`. `calibration`: of the
         conversation, with the reply."""
         with self._lock:
-            if (known := self._limits.get(model)) is not None:
+            if (known := self.by_model.get(model)) is not None:
                 ratio = min(known.ratio, calibration.at_limit(known.ratio))
-                self._limits[model] = SharedLimit(known.limit.after_reply(size), ratio)
-
-    def of(self, model: str) -> SharedLimit | None:
-        """The limit of this model; None if nothing was learned."""
-        return self._limits.get(model)
+                self.by_model[model] = SharedLimit(known.limit.after_reply(size), ratio)
 
 
 ASSUMED = Budget()

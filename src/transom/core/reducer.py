@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
+from transom.cache_prices import SinceBreak
 from transom.core.apply_edits import apply_edit
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, CallPlace, Entry, Forked, Sent
@@ -485,10 +486,20 @@ def _sent(builder: ViewBuilder, entry: Entry) -> int:
         sent_fingerprint=sent.fingerprint,
         shared_slots=len(builder.slots),
         first_break=None,
-        since_break=before.since_break.next_request(sent.tokens, sent.shared_tokens, broke=sent.breaks is not None),
+        since_break=since_break_with(sent, before.since_break),
     )
     builder.summaries = replace(builder.summaries, sent=builder.summaries.sent + sent.tokens)
     return NO_UNIT
+
+
+def since_break_with(sent: Sent, before: SinceBreak) -> SinceBreak:
+    """The token sums with one more request. A request that broke the cached prefix starts them again."""
+    if sent.breaks is not None:
+        return SinceBreak(first_tokens=sent.tokens, new_tokens=sent.tokens - sent.shared_tokens)
+    if not before.first_tokens:
+        return SinceBreak(first_tokens=sent.tokens)
+    more = sent.tokens - before.first_tokens
+    return SinceBreak(before.first_tokens, before.new_tokens, before.excess_tokens + more)
 
 
 def _summary(builder: ViewBuilder, entry: Entry) -> int:

@@ -7,11 +7,10 @@ from msgspec.structs import replace
 from transom.core.policy import Choice, Policy
 from transom.policies.last_resort import LAST_RESORT
 from transom.recall import DropRecalled, Recall
-from transom.strategies.fold import excerpt_folds
+from transom.strategies.arrival import ClipNew, unfitting_turn
 from transom.strategies.fold.layered_records import Digest
 from transom.strategies.fold.omission import Omit
 from transom.strategies.fold.summary_choices import NewSummary, OldSummary
-from transom.strategies.shorten.clip_new import ClipNew
 from transom.strategies.shorten.forms import Stub, gone, marker
 from transom.strategies.shorten.selectors import LargeOldResults, Media, OldReasoning
 from transom.strategies.shorten.shorten import Enough, Shorten, Together
@@ -31,7 +30,7 @@ SLIDING = Policy(name="sliding", pressure=(Omit(least=0.0),), last_resort=LAST_R
 
 DEFAULT = Policy(
     name="default",
-    arrival=(ClipNew(), excerpt_folds.unfitting_turn),
+    arrival=(ClipNew(), unfitting_turn),
     pressure=(OLD_MEDIA, OLD_REASONING, Digest()),
     last_resort=LAST_RESORT,
     trigger=1.0,

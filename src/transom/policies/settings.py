@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from transom.core.policy import Policy, Strategy
 from transom.errors import InvalidSetting, quote
+from transom.strategies.arrival import ClipNew
 from transom.strategies.fold.layered_records import LEAST_RECORD, Digest
 from transom.strategies.fold.rolling_record import RollingRecord
-from transom.strategies.shorten.clip_new import ClipNew
 
 OF_DEFAULT = {"keep_recent": Digest, "clip": ClipNew}
 """The settings that are those of one strategy, by name. Only `default` and its variants have these strategies."""

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from transom.quoting import disarmed as disarmed
     from transom.strategies.actions.tools import TOOLS as TOOLS
     from transom.strategies.actions.tools import ToolRow as ToolRow
+    from transom.strategies.arrival import ClipNew as ClipNew
     from transom.strategies.candidates import foldable_runs as foldable_runs
     from transom.strategies.candidates import hides_a_unit as hides_a_unit
     from transom.strategies.candidates import is_worth_a_batch as is_worth_a_batch
@@ -83,7 +84,6 @@ if TYPE_CHECKING:
     from transom.strategies.keep import KeepTools as KeepTools
     from transom.strategies.keep import KeepUsers as KeepUsers
     from transom.strategies.record.visible import visible_texts as visible_texts
-    from transom.strategies.shorten.clip_new import ClipNew as ClipNew
     from transom.strategies.shorten.forms import Clip as Clip
     from transom.strategies.shorten.forms import ClipToFit as ClipToFit
     from transom.strategies.shorten.forms import Stub as Stub
@@ -138,7 +138,7 @@ __getattr__, __dir__ = lazy_exports(
         "strategies.fold.omission": ("HeadTail", "Omit", "Rounds"),
         "strategies.fold.rolling_record": ("RollingRecord",),
         "strategies.fold.summary_choices": ("NewSummary", "OldSummary"),
-        "strategies.shorten.clip_new": ("ClipNew",),
+        "strategies.arrival": ("ClipNew",),
         "strategies.shorten.forms": ("Clip", "ClipToFit", "Stub", "gone", "line", "marked_arguments", "marker"),
         "strategies.shorten.selectors": (
             "Duplicates",

@@ -353,13 +353,12 @@ def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
         assert learned is not None
         with conv.fork() as fork:
             assert fork.settings.shared_limits is learned
-        assert (learned.of("openai"), learned.of("")) == (None, None)
+        assert learned.by_model == {}
 
 
 def told(shared: SharedLimits, model: str) -> tuple[int, float]:
     """The tokens and the ratio of a shared limit."""
-    known = shared.of(model)
-    assert known is not None
+    known = shared.by_model[model]
     return known.tokens, known.ratio
 
 

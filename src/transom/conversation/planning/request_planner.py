@@ -388,7 +388,7 @@ class RequestPlanner:
         own = self.view.prefix.learned_limits.get(self.model)
         if own is not None:
             self._share_earlier()
-        known = self._shared_limits.of(self.model)
+        known = self._shared_limits.by_model.get(self.model)
         calibration = self.view.prefix.calibration
         if own is not None:
             known = SharedLimit(known.limit if known else own, calibration.of_refusal or calibration.ratio)
@@ -423,7 +423,7 @@ class RequestPlanner:
         for entry in entries:
             turn = entry.body
             request = sent.get(turn.answers or 0) if isinstance(turn, Assistant) else None
-            if request is None or not isinstance(turn, Assistant) or self._shared_limits.of(request.model) is None:
+            if request is None or not isinstance(turn, Assistant) or request.model not in self._shared_limits.by_model:
                 continue
             calibration = after.prefix.calibration
             self._shared_limits.answered(request.model, answered_size(request, turn.usage, calibration), calibration)

@@ -1,5 +1,4 @@
-"""The last steps for a window that does not fit: folds whose text has excerpts of the turns that must stay. And
-`unfitting_turn`, which folds on arrival what these steps would have to fold later.
+"""The last steps for a window that does not fit: folds whose text has excerpts of the turns that must stay.
 
 The order of these and of the other steps is in `policies/last_resort.py:LAST_RESORT`. If the window does not fit after
 the last one either, no window does: `BudgetImpossible`.
@@ -17,20 +16,13 @@ from transom.core.policy import Target
 from transom.core.tokens import Size, trimmed_text
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in
 from transom.core.view import View
-from transom.strategies.candidates import MIN_ROOM, fold_text_size, free_room, size_behind_fold, slots_before_newest
-from transom.strategies.text.parts import PartKind, ShownPart, shown_parts
+from transom.strategies.candidates import fold_text_size, slots_before_newest
+from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.references import range_reference
 from transom.strategies.text.truncation import shorten
 
 EXCERPTS = (200, 60, 20, 8)
 """Tokens of each excerpt: the first try, and the next ones if that does not fit."""
-
-SHORTENABLE: tuple[PartKind, ...] = ("results", "arguments", "text", "media")
-"""The kinds of parts of a turn at work of which a marker is left at the least. Its reasoning stays, and so does what a
-provider's own tool gave."""
-
-LEAST_MARKER = 8
-"""Tokens of the shortest marker that may stand in place of a part, about."""
 
 
 def late_notes(view: View, target: Target) -> Iterator[Edit]:
@@ -43,33 +35,6 @@ def late_notes(view: View, target: Target) -> Iterator[Edit]:
                 text=texts.bare_marker(target.reference(slot.first_fact.refs[0])),
                 why="elide",
             )
-
-
-def unfitting_turn(view: View, target: Target) -> Iterator[Fold]:
-    """For `Policy.arrival`: folds the newest turn into excerpts if the window is full and the turn can never fit. It
-    never fits if it exceeds the limit even with markers in place of all that may be shortened: its reasoning, the
-    results of the provider's own tools, or the number of its calls are too much.
-
-    Such a turn must go in any case. While it stays, old turns are compacted to make room for it, until nothing of them
-    is left.
-    """
-    if view.total.tokens <= target.goal.tokens or not view.slots:
-        return
-    slot = view.slots[view.slot_index(target.newest_unit)]
-    if not isinstance(slot, Unit) or slot.key in view.required or slot.open_calls or view.user_restored(slot):
-        return
-    parts = [part for kind in SHORTENABLE for part in shown_parts(view, slot, kind)]
-    least = size_behind_fold(slot).tokens - sum(max(0, part.shown_tokens - LEAST_MARKER) for part in parts)
-    if view.head_size.tokens + least <= target.limit.tokens:
-        return
-    title = texts.bare_marker(range_reference(view, target, (slot,)))
-    room = MIN_ROOM * free_room(target.limit.tokens, view.head_size.tokens)
-    for most in EXCERPTS:
-        text = title + "".join(_quotes(view, target, (slot.key,), most))
-        if target.counter.count(text) <= room:
-            yield Fold(first=slot.first, last=slot.last, text=text, excerpted=(slot.key,), why="over the limit")
-            return
-    yield Fold(first=slot.first, last=slot.last, text=title, why="over the limit")
 
 
 def before_newest(view: View, target: Target) -> Iterator[Fold]:
@@ -129,14 +94,14 @@ def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int
     rest = reduce(Size.minus, (slot.size for slot in slots), view.total)
     fewest = dict.fromkeys((*required[:1], *required[-1:]))
     for most, quoted in (*((most, excerpted) for most in EXCERPTS), (EXCERPTS[-1], tuple(fewest))):
-        text = title + "".join(_quotes(view, target, quoted, most))
+        text = title + "".join(quotes(view, target, quoted, most))
         yield Fold(first=slots[0].first, last=slots[-1].last, text=text, excerpted=excerpted, why="over the limit")
         after = rest.plus(fold_text_size(target, text))
         if after.bytes < view.total.bytes and after.tokens <= target.goal.tokens and after.bytes <= target.goal.bytes:
             return
 
 
-def _quotes(view: View, target: Target, keys: Sequence[int], most: int) -> Iterator[str]:
+def quotes(view: View, target: Target, keys: Sequence[int], most: int) -> Iterator[str]:
     """Yield an excerpt of each fact of these units, at most `most` tokens of each, under its reference and role."""
     for seq in (seq for key in keys for seq in view.unit(key).seqs):
         if isinstance(fact := view.fetch(seq).body, Fact):

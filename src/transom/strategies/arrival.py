@@ -1,5 +1,8 @@
-"""A strategy for arrival (`Policy.arrival`): it clips what is new in a turn, so that one turn does not fill the room
-that a compaction has made."""
+"""The strategies for arrival (`Policy.arrival`), for what no request has carried yet.
+
+`ClipNew` clips what is new in a turn, so that one turn does not fill the room that a compaction has made.
+`unfitting_turn` folds a turn that fits in no window, clipped or not.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import texts
-from transom.core.edit import Edit, Trim
+from transom.core.edit import Edit, Fold, Trim
 from transom.core.message import Assistant
 from transom.core.policy import Target
 from transom.core.ranges import Share
 from transom.core.tokens import trimmed_text
+from transom.core.unit import Unit
 from transom.core.view import View
-from transom.strategies.candidates import free_room, unsent_units
+from transom.strategies.candidates import MIN_ROOM, free_room, size_behind_fold, unsent_units
+from transom.strategies.fold.excerpt_folds import EXCERPTS, quotes
 from transom.strategies.record.index import Index
 from transom.strategies.record.passage_choice import PassageChoice
 from transom.strategies.record.passages import Passage, with_margins
 from transom.strategies.shorten.clip_arguments import clip_arguments
-from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
+from transom.strategies.text.parts import PartKind, ShownPart, result_texts, shown_parts
+from transom.strategies.text.references import range_reference
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Shortened, excerpt, level, shorten
 
@@ -157,3 +163,40 @@ def _choose(index: Index, passages: Sequence[Passage], room: float) -> set[int]:
                 break
             chosen.add(at)
     return chosen
+
+
+# ---- a turn that fits in no window
+
+SHORTENABLE: tuple[PartKind, ...] = ("results", "arguments", "text", "media")
+"""The kinds of parts of a turn at work of which a marker is left at the least. Its reasoning stays, and so does what a
+provider's own tool gave."""
+
+LEAST_MARKER = 8
+"""Tokens of the shortest marker that may stand in place of a part, about."""
+
+
+def unfitting_turn(view: View, target: Target) -> Iterator[Fold]:
+    """For `Policy.arrival`: folds the newest turn into excerpts if the window is full and the turn can never fit. It
+    never fits if it exceeds the limit even with markers in place of all that may be shortened: its reasoning, the
+    results of the provider's own tools, or the number of its calls are too much.
+
+    Such a turn must go in any case. While it stays, old turns are compacted to make room for it, until nothing of them
+    is left.
+    """
+    if view.total.tokens <= target.goal.tokens or not view.slots:
+        return
+    slot = view.slots[view.slot_index(target.newest_unit)]
+    if not isinstance(slot, Unit) or slot.key in view.required or slot.open_calls or view.user_restored(slot):
+        return
+    parts = [part for kind in SHORTENABLE for part in shown_parts(view, slot, kind)]
+    least = size_behind_fold(slot).tokens - sum(max(0, part.shown_tokens - LEAST_MARKER) for part in parts)
+    if view.head_size.tokens + least <= target.limit.tokens:
+        return
+    title = texts.bare_marker(range_reference(view, target, (slot,)))
+    room = MIN_ROOM * free_room(target.limit.tokens, view.head_size.tokens)
+    for most in EXCERPTS:
+        text = title + "".join(quotes(view, target, (slot.key,), most))
+        if target.counter.count(text) <= room:
+            yield Fold(first=slot.first, last=slot.last, text=text, excerpted=(slot.key,), why="over the limit")
+            return
+    yield Fold(first=slot.first, last=slot.last, text=title, why="over the limit")
