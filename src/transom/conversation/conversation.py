@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from transom.conversation import approvals, edits
 from transom.conversation import argument_checks as check
-from transom.conversation.appending.parse_messages import facts_of, split_head, user_message
-from transom.conversation.appending.tool_results import tool_answer
+from transom.conversation.appending.parse_messages import facts_of, split_head, tool_answer, user_message
 from transom.conversation.argument_checks import Content
 from transom.conversation.event_bus import EventBus
 from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
@@ -737,7 +736,8 @@ class Conversation:
         return approvals.take_approved(self._writer)
 
     def _pending_calls(self) -> list[ToolCalled]:
-        return approvals.pending_calls(self.view, self.log.name, self._home)
+        view = self.view
+        return approvals.pending_calls(view, self.log.name, self._home) if view.approvals else []
 
     @_locked
     def _log_pending(self, calls: Sequence[ToolCalled]) -> None:

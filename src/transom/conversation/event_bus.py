@@ -79,7 +79,8 @@ class EventBus:
     def __init__(self, planner: RequestPlanner) -> None:
         self._planner = planner
         self._watches_log = False
-        self._callbacks: tuple[tuple[type[Any], Callable[[Any], object]], ...] = ()
+        self.callbacks: tuple[tuple[type[Any], Callable[[Any], object]], ...] = ()
+        """Who has subscribed: the class of the events, and whom to call."""
 
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
         """Call back with each event of this class (`object`: with all), until the function that this returns is
@@ -89,23 +90,23 @@ class EventBus:
         if not callable(cast("object", callback)):
             raise InvalidSetting(f"subscribe: must be a function of one event, not {quote(callback)}")
         mine = (kind, callback)
-        self._callbacks = (*self._callbacks, mine)
+        self.callbacks = (*self.callbacks, mine)
         if not self._watches_log:
             self._watches_log = True
             self._planner.writer.subscribe(self._publish_append)
 
         def unsubscribe() -> None:
-            self._callbacks = tuple(each for each in self._callbacks if each is not mine)
+            self.callbacks = tuple(each for each in self.callbacks if each is not mine)
 
         return unsubscribe
 
     def has_subscribers(self, kind: type[Any]) -> bool:
         """Whether anybody would be called with an event of this class."""
-        return any(issubclass(kind, wanted) for wanted, _ in self._callbacks)
+        return any(issubclass(kind, wanted) for wanted, _ in self.callbacks)
 
     def publish(self, event: object) -> None:
         """Call everybody who wants this event, in the order in which they subscribed."""
-        for kind, callback in self._callbacks:
+        for kind, callback in self.callbacks:
             if isinstance(event, kind):
                 try:
                     callback(event)

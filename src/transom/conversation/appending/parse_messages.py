@@ -1,17 +1,35 @@
-"""What callers say, as facts: messages, what the user says, what a tool returned."""
+"""What callers say, as facts: messages, what the user says, and what a tool returned.
+
+Of a tool's value one rule makes a text (`result_content`), for the tools of a run and `Conversation.tool_result` alike:
+so a tool may be moved from a run into a loop of one's own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, cast
 
+import msgspec
+from msgspec.structs import replace
+
+from transom import texts
 from transom.conversation import argument_checks as check
+from transom.conversation.appending.mcp_results import read_mcp
 from transom.conversation.argument_checks import kind_of
-from transom.core.message import Fact, Head, Instruction, Raw, is_empty
+from transom.conversation.function_tool import error_text
+from transom.core.message import Fact, Head, Instruction, Raw, ToolResult, is_empty
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect, Placed
+from transom.wire.dialects import dialect_named
+from transom.wire.fields import compact_json, json_copy
 from transom.wire.frameworks import parse_any
+from transom.wire.media import dialect_of_parts
 from transom.wire.openai import OPENAI_CHAT
+from transom.wire.translate import translate_fact
 
 
 def split_head(
@@ -66,3 +84,164 @@ def _content(where: str, value: object) -> str | list[Any] | Raw:
                 )
         return parts
     raise InvalidMessage(where, f"content must be a string or a list of parts, not {kind_of(value)}")
+
+
+# ---- what a tool returned
+
+_BINARY = (bytes, bytearray, memoryview)
+
+
+def tool_answer(dialect: Dialect, call_id: str, content: object, *, failed: bool) -> ToolResult:
+    """What `Conversation.tool_result` takes, as a fact: any value. The result of an MCP tool may say itself that the
+    tool failed, and an exception says that it did. Raises InvalidMessage for a value that cannot be read."""
+    if isinstance(content, Exception):
+        content, failed = error_text(content), True
+    try:
+        mcp = None if isinstance(content, str) else read_mcp(content)
+        given = result_content(content) if mcp is None else mcp.parts or texts.NO_OUTPUT
+    except Exception as error:  # noqa: BLE001 - the code of the object has run
+        raise InvalidMessage("tool_result", f"the content cannot be read: {why_unreadable(error)}") from None
+    fact = result_fact(dialect, call_id, given)
+    return replace(fact, failed=True) if failed or (mcp is not None and mcp.failed) else fact
+
+
+def why_unreadable(error: Exception) -> str:
+    """Why a value cannot be read, by the error of reading it."""
+    return "it is nested too deep" if isinstance(error, RecursionError) else error_text(error)
+
+
+def result_fact(dialect: Dialect, call_id: str, content: Any) -> ToolResult:
+    """Make a tool result of its content, which is as `result_content` returns it. Parts that no API has become their
+    JSON text."""
+    try:
+        fact = parse_result(dialect, call_id, content)
+    except InvalidMessage:
+        fact = dialect.parse_tool_result(call_id, content if isinstance(content, str) else compact_json(content))
+    assert isinstance(fact, ToolResult)
+    return fact
+
+
+def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw) -> Fact:
+    """Make a tool result of its content. A dict stays an object in a dialect that takes objects (Gemini's); in the
+    others it becomes its JSON text. Parts in the form of another API are translated. Raises InvalidMessage."""
+    if isinstance(content, dict):
+        with suppress(InvalidMessage):
+            return dialect.parse_tool_result(call_id, content)
+        content = compact_json(content)
+    form = dialect_of_parts(content) if isinstance(content, list) else None
+    own = dialect.parse_tool_result(call_id, "").dialect
+    if form is None or form == own:
+        return dialect.parse_tool_result(call_id, content)
+    return translate_fact(dialect_named(form).parse_tool_result(call_id, content), own)
+
+
+def result_content(value: object) -> str | list[Any] | Raw:
+    """What a tool returned, as a text, an object or a list of content parts.
+
+    What JSON has stays as it is; sets become sorted lists; structs, dataclasses and pydantic models become objects, at
+    any depth; bytes become their UTF-8 text; keys become texts; of anything else its `str` is taken. None and an empty
+    text become "[no output]".
+
+    Raises what the `str` of an object raises, and TypeError for what has nothing to read: an iterator (a generator, a
+    `map`, an open file), and a coroutine or future that nobody has awaited.
+    """
+    if value is None:
+        return texts.NO_OUTPUT
+    if isinstance(value, (Generator, AsyncGenerator)):
+        raise TypeError("it is a generator; the tool must return a list or a text")
+    if isinstance(value, (Iterator, AsyncIterator)):
+        raise TypeError("it is an iterator; the tool must return a list or a text")
+    if inspect.isawaitable(value) or isinstance(value, Future):
+        raise TypeError("it is a coroutine or a future that nobody has awaited")
+    try:
+        plain = msgspec.to_builtins(_ordered(value), builtin_types=_BINARY, enc_hook=_fields)
+        content = tool_content(_json_value(plain))
+    except (InvalidMessage, TypeError, ValueError, RecursionError):
+        content = str(value)
+    return texts.NO_OUTPUT if content == "" else content
+
+
+def _ordered(value: object) -> object:
+    """The value with its sets as sorted lists, at any depth of dicts, lists and tuples: a set has another order in
+    every process."""
+    if isinstance(value, (set, frozenset)):
+        items = [_ordered(item) for item in cast("set[object]", value)]
+        try:
+            return sorted(cast("list[Any]", items))
+        except TypeError:  # of several types
+            return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
+    if type(value) is dict:
+        return {key: _ordered(item) for key, item in cast("dict[object, object]", value).items()}
+    if type(value) is list or type(value) is tuple:
+        return [_ordered(item) for item in cast("list[object]", value)]
+    return value
+
+
+def _fields(value: Any) -> Any:
+    """An object that msgspec does not know: the fields of a pydantic model, or a text."""
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
+
+
+def _json_value(value: object) -> object:
+    """The value with texts for keys and bytes. Raises ValueError if two keys have the same text."""
+    if isinstance(value, dict):
+        fields = cast("dict[object, object]", value)
+        named = {_key(key): _json_value(item) for key, item in fields.items()}
+        if len(named) < len(fields):
+            raise ValueError("two keys have the same text")
+        return named
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in cast("list[object]", value)]
+    return _decoded(bytes(cast("bytes", value))) if isinstance(value, _BINARY) else value
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bytes):
+        return _decoded(key)
+    return json.dumps(key) if key is None or isinstance(key, (bool, int, float)) else str(key)
+
+
+def _decoded(data: bytes) -> str:
+    """Bytes as their UTF-8 text; if they are none, a text that says how many they are."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return texts.binary_output(len(data))
+    return texts.binary_output(len(data)) if "\0" in text else text
+
+
+_PART_TYPES = frozenset(
+    (
+        *("text", "input_text", "output_text", "refusal", "search_result", "tool_reference"),
+        *("image", "image_url", "input_image", "input_audio", "audio", "document", "file", "input_file"),
+    )
+)
+_PART_KEYS = frozenset(("text", "inlineData", "inline_data", "fileData", "file_data", "functionResponse"))
+"""The keys that make an object a part of Gemini's."""
+
+
+def tool_content(value: object) -> str | list[Any] | Raw:
+    """Return a tool's answer: a text, an object, a list of content parts; any other JSON value becomes its JSON text.
+
+    Raises InvalidMessage for what is not JSON.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    given = list(cast("Sequence[Any]", value)) if isinstance(value, tuple) else value
+    plain = json_copy({"content": given}, "tool_result")["content"]
+    if isinstance(plain, dict):
+        return cast("Raw", plain)
+    if isinstance(plain, list) and plain and all(map(_is_part, cast("list[object]", plain))):
+        return cast("list[Any]", plain)
+    return compact_json(cast("object", plain))
+
+
+def _is_part(item: object) -> bool:
+    if not isinstance(item, dict):
+        return False
+    fields = cast("Raw", item)
+    kind = fields.get("type")
+    return kind in _PART_TYPES if isinstance(kind, str) else any(key in fields for key in _PART_KEYS)

@@ -494,6 +494,8 @@ class RequestPlanner:
             messages = self._with_parts(messages, schemas, at_break=at_break)
         if messages != head.messages or schemas != head.tools:
             head = Head(messages=messages, tools=schemas)
+        if state is None and not self.settings.state:
+            return replace(self.options, head=head, state=of_mode)
         announced = {**self.settings.state, **checked_state(state)}
         must_be_of_user("state", announced, self.writer.owner.user_id)
         return replace(self.options, head=head, state={**of_mode, **current_texts(announced)})

@@ -183,7 +183,7 @@ class PublishedSteps(Generator[Any, Any, Any]):
         return self._seen(self._steps.throw(*reason))
 
     def _seen(self, item: Any) -> Any:
-        if not isinstance(item, Work):
+        if self._bus.callbacks and not isinstance(item, Work):
             self._bus.publish(item)
         return item
 

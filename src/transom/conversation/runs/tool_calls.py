@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom import quoting, texts
 from transom.conversation.appending.mcp_results import read_mcp
-from transom.conversation.appending.tool_results import result_content, result_fact, why_unreadable
+from transom.conversation.appending.parse_messages import result_content, result_fact, why_unreadable
 from transom.conversation.approvals import approved_calls, with_change
 from transom.conversation.events import Compacted, Event, Replied, ToolCalled, ToolReturned
 from transom.conversation.runnable import RunnableConversation, RunSettings
@@ -213,7 +213,8 @@ class ToolCalls:
     def _fact_of(self, called: ToolCalled, outcome: ToolOutcome) -> ToolResult:
         fact = result_fact(self._conv.dialect, called.id, outcome.content)
         fact = replace(fact, failed=outcome.failed, place=(called.turn, called.index))
-        return with_change(self._conv.view, fact)
+        view = self._conv.view
+        return with_change(view, fact) if view.approvals else fact
 
     def _log_late(self, called: ToolCalled, outcome: ToolOutcome) -> None:
         """Log what a tool came to after it was given up, in the tool's own thread. The model reads it in a note with
