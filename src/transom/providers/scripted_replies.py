@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, cast
 from msgspec import Struct
 
 from transom.errors import InvalidSetting, quote
-from transom.wire.chat_json import chat_call
 
 Json = dict[str, Any]
 
@@ -77,7 +76,10 @@ def _chat_response(reply: Reply, prompt: int) -> Json:
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning
     if reply.calls:
-        message["tool_calls"] = [chat_call(call.id, call.name, call.arguments) for call in reply.calls]
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in reply.calls
+        ]
     choice = {"index": 0, "message": message, "finish_reason": _chat_stop(reply)}
     return {"object": "chat.completion", "choices": [choice], "usage": _chat_usage(reply, prompt)}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 from functools import reduce
+from inspect import iscoroutine
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -48,11 +49,38 @@ def require_reply(value: object, needed: str) -> Raw:
     """The reply as a dict. Raises InvalidMessage if it is not one, or holds an error. `needed`: what the error asks
     for."""
     if not isinstance(value, dict):
+        must_be_read(value)
         raise InvalidMessage("reply", f"{needed} is needed, not {type(value).__name__}")
     fields = cast("Raw", value)
     if (error := error_in(fields)) is not None:
         raise ErrorReply(error)
     return fields
+
+
+_OPEN = (
+    "the reply is a stream: read it to its end, then observe the list of its chunks, or what the helper's "
+    "get_final_completion(), get_final_message() or get_final_response() returns"
+)
+_OPEN_ASYNC = (
+    "the reply is an async stream: read it to its end with `async for`, then observe the list of its chunks, or what "
+    "awaiting the helper's get_final_completion(), get_final_message() or get_final_response() returns"
+)
+_NOT_AWAITED = "the reply is {}, which was not awaited: observe what `await` returns"
+_NOT_ENTERED = "the reply is a stream that was not begun: use it in a `with` block, and observe it after its end"
+
+
+def must_be_read(reply: object) -> None:
+    """Raises InvalidMessage, which says what to do, if the value is a stream, or must be awaited or entered to give
+    one."""
+    if hasattr(reply, "__await__"):
+        kind = "a coroutine" if iscoroutine(reply) else type(reply).__name__
+        raise InvalidMessage("reply", _NOT_AWAITED.format(kind))
+    if any(hasattr(reply, name) for name in ("__anext__", "__aiter__")):
+        raise InvalidMessage("reply", _OPEN_ASYNC)
+    if hasattr(reply, "__next__"):
+        raise InvalidMessage("reply", _OPEN)
+    if any(hasattr(reply, name) for name in ("__enter__", "__aenter__")):
+        raise InvalidMessage("reply", _NOT_ENTERED)
 
 
 class ErrorReply(InvalidMessage):

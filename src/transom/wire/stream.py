@@ -1,4 +1,4 @@
-"""Reads streamed replies: an accumulator collects the chunks into a turn. A finished stream is read like a reply.
+"""Reads streamed replies: an accumulator collects the chunks into a turn.
 
 An accumulator does no I/O. It takes one chunk at a time, and can give the turn so far at any moment. A tool call is in
 the turn only once its arguments are complete; until then, `open_calls` names it.
@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
-from inspect import iscoroutine
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 from transom.core.message import Assistant, Raw, Usage
 from transom.errors import InvalidMessage
 from transom.wire.replies import ErrorReply, StopReason, UsageFields, dumped, error_in, error_message, read_usage
 
-_OPEN = (
-    "the reply is a stream: read it to its end, then observe the list of its chunks, or what the helper's "
-    "get_final_completion(), get_final_message() or get_final_response() returns"
-)
-_OPEN_ASYNC = (
-    "the reply is an async stream: read it to its end with `async for`, then observe the list of its chunks, or what "
-    "awaiting the helper's get_final_completion(), get_final_message() or get_final_response() returns"
-)
-_NOT_AWAITED = "the reply is {}, which was not awaited: observe what `await` returns"
-_NOT_ENTERED = "the reply is a stream that was not begun: use it in a `with` block, and observe it after its end"
 _NOTHING = "no reply is in these chunks: the stream broke off, or its API is not the conversation's (see `dialect`)"
 
 _MOST_DIGITS = 9
@@ -179,37 +168,8 @@ def is_whole_object(arguments: object) -> bool:
         return False
 
 
-def from_stream(reply: object, accumulator: Callable[[], Accumulator]) -> object:
-    """The turn that a list of chunks makes; any other reply is returned as it is. `accumulator`: makes one for the
-    chunks.
-
-    Raises InvalidMessage for a stream or a stream helper of an SDK, for a value that must be awaited, and for a list of
-    chunks that is empty, holds an error, or has nothing of a reply.
-    """
-    if isinstance(reply, (list, tuple)):
-        return _accumulated(cast("list[object]", reply), accumulator())
-    if isinstance(reply, (dict, str)) or reply is None or hasattr(reply, "model_dump"):
-        return cast("object", reply)
-    _must_be_read(reply)
-    return reply
-
-
-def _must_be_read(reply: object) -> None:
-    """Raises InvalidMessage, which says what to do, if the value is a stream, or must be awaited or entered to give
-    one."""
-    if hasattr(reply, "__await__"):
-        kind = "a coroutine" if iscoroutine(reply) else type(reply).__name__
-        raise InvalidMessage("reply", _NOT_AWAITED.format(kind))
-    if any(hasattr(reply, name) for name in ("__anext__", "__aiter__")):
-        raise InvalidMessage("reply", _OPEN_ASYNC)
-    if hasattr(reply, "__next__"):
-        raise InvalidMessage("reply", _OPEN)
-    if any(hasattr(reply, name) for name in ("__enter__", "__aenter__")):
-        raise InvalidMessage("reply", _NOT_ENTERED)
-
-
-def _accumulated(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
-    """The turn of a list of chunks.
+def turn_of_chunks(chunks: Iterable[object], accumulator: Accumulator) -> Assistant:
+    """The turn that a list of chunks makes. `accumulator`: a new one, for these chunks.
 
     Raises InvalidMessage if the list is empty, holds an error, or has nothing of a reply: no content, no call, not even
     one that has only begun, and no reason for its end. (Reasoning alone is nothing.) Then its chunks are of another

@@ -36,7 +36,7 @@ from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import kind_of, text
 from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
 from transom.wire.replies import UsageFields
-from transom.wire.stream import from_stream
+from transom.wire.stream import turn_of_chunks
 from transom.wire.tools import ANTHROPIC as ANTHROPIC_TOOLS
 from transom.wire.tools import ToolFormat
 
@@ -172,8 +172,9 @@ class AnthropicDialect(Dialect, frozen=True):
         return AnthropicAccumulator(bound=self.bound)
 
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, self.accumulator)
-        return given if isinstance(given, Assistant) else parse_reply(given, bound=self.bound)
+        if isinstance(reply, (list, tuple)):
+            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+        return parse_reply(reply, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return AnthropicCounter(counter, self.render_tools, user_first=self.user_first)

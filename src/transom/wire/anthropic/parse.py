@@ -12,7 +12,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
+from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult, continued, turn_of
 from transom.errors import InvalidMessage
 from transom.wire.anthropic.server_tools import call_of, remove_last_thoughts, result_of, with_pending_calls
 from transom.wire.arguments import WRAPPED, storable
@@ -36,7 +36,6 @@ from transom.wire.fields import (
     text_part,
 )
 from transom.wire.replies import UsageFields, as_assistant, dumped, require_reply, stop_reason, with_usage
-from transom.wire.turns import continued, turn_of
 
 DIALECT_NAME = "anthropic"
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw, Text
+from transom.core.message import Assistant, Call, Fact, Raw, Text, pieces_by_message
 from transom.core.unit import Unit
 from transom.wire.anthropic.parse import DIALECT_NAME, SIGNED
 from transom.wire.anthropic.server_tools import remove_last_thoughts
@@ -22,7 +22,6 @@ from transom.wire.arguments import as_object
 from transom.wire.dialect import Rendered
 from transom.wire.fields import as_parts, deep_copy, is_text, without_lone_surrogates
 from transom.wire.translate import safe_name, translate_fact, unique_calls
-from transom.wire.turns import pieces_by_message
 
 EMPTY = texts.left_out_marker("text")
 """The placeholder where the API wants a text and there is none (A10)."""

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from transom import texts
+from transom.core import message as m
 from transom.core.message import Assistant, Other, Raw
-from transom.wire import turns
 from transom.wire.dialect import Rendered
 from transom.wire.fields import as_dict, dicts, text
 
@@ -48,7 +48,7 @@ def with_pending_calls(turn: Assistant) -> Assistant:
     `continued_calls`."""
     blocks = [part.raw for part in turn.parts if isinstance(part, Other)]
     callers = [caller_of(call.extra or {}) for call in turn.calls]
-    return turns.with_pending_calls(turn, map(call_of, blocks), sorted(map(result_of, blocks)), callers)
+    return m.with_pending_calls(turn, map(call_of, blocks), sorted(map(result_of, blocks)), callers)
 
 
 class _Place(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
@@ -21,7 +21,7 @@ from transom.wire.gemini.rules import violations
 from transom.wire.gemini.stream import GeminiAccumulator
 from transom.wire.media_tokens import GEMINI as GEMINI_RATES
 from transom.wire.replies import UsageFields
-from transom.wire.stream import from_stream
+from transom.wire.stream import turn_of_chunks
 from transom.wire.tools import GEMINI as GEMINI_TOOLS
 from transom.wire.tools import ToolFormat
 from transom.wire.translate import safe_name
@@ -116,8 +116,9 @@ class GeminiDialect(Dialect, frozen=True):
         return GeminiAccumulator()
 
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, self.accumulator)
-        return given if isinstance(given, Assistant) else parse_response(given)
+        if isinstance(reply, (list, tuple)):
+            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+        return parse_response(reply)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return GeminiCounter(counter, self.render_tools)

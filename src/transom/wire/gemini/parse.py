@@ -16,7 +16,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult
+from transom.core.message import Assistant, Call, Part, Raw, Text, ToolResult, continued, turn_of
 from transom.errors import InvalidMessage
 from transom.wire.arguments import storable
 from transom.wire.dialect import Placed
@@ -48,7 +48,6 @@ from transom.wire.gemini.keys import (
     kinds_of,
 )
 from transom.wire.replies import UsageFields, dumped, require_reply, stop_reason_of, with_usage
-from transom.wire.turns import continued, turn_of
 
 
 def parse(contents: list[object], where: str) -> list[Placed]:

@@ -13,14 +13,13 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Raw, Text, ToolResult
+from transom.core.message import Assistant, Call, Raw, Text, ToolResult, pieces_by_message
 from transom.core.unit import Unit
 from transom.wire.arguments import WRAPPED, as_object
 from transom.wire.dialect import Rendered, join_roles
 from transom.wire.fields import compact_json, deep_copy, without_lone_surrogates
 from transom.wire.gemini.keys import CALL, DIALECT_NAME, RESPONSE, SIGNATURE, UNDER, key_of_part
 from transom.wire.translate import translate_fact, unique_calls
-from transom.wire.turns import pieces_by_message
 
 ESCAPE = "skip_thought_signature_validator"
 """The signature that models which want one accept on a call of another model."""

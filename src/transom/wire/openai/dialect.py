@@ -18,7 +18,7 @@ from transom.wire.openai.render import message, repair, unit_messages
 from transom.wire.openai.rules import violations
 from transom.wire.openai.stream import ChatAccumulator
 from transom.wire.replies import UsageFields
-from transom.wire.stream import from_stream
+from transom.wire.stream import turn_of_chunks
 from transom.wire.translate import translate_fact
 
 
@@ -100,8 +100,9 @@ class OpenAIChatDialect(Dialect, frozen=True):
         return ChatAccumulator()
 
     def parse_reply(self, reply: object) -> Assistant:
-        given = from_stream(reply, self.accumulator)
-        return given if isinstance(given, Assistant) else parse_reply(given)
+        if isinstance(reply, (list, tuple)):
+            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+        return parse_reply(reply)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         chat = ChatCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw
+from transom.core.message import Assistant, Call, Fact, Raw, turn_of
 from transom.errors import InvalidMessage
 from transom.wire.fields import (
     MediaTypes,
@@ -30,7 +30,6 @@ from transom.wire.fields import (
 )
 from transom.wire.replies import UsageFields, as_assistant, dumped, require_reply, with_usage
 from transom.wire.translate import without_failed_mark
-from transom.wire.turns import turn_of
 
 DIALECT_NAME = "openai"
 """The name of this dialect in facts."""

@@ -14,14 +14,12 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult
+from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult, pieces_by_message
 from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
-from transom.wire.chat_json import chat_call
 from transom.wire.fields import as_text, compact_json, deep_copy
 from transom.wire.openai.parse import DIALECT_NAME, MEDIA_TYPES, THINKING, body_keys
 from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
-from transom.wire.turns import pieces_by_message
 
 
 def unit_messages(unit: Unit, *, move_media: bool) -> list[Raw]:
@@ -138,7 +136,7 @@ def _add_turn(out: Raw, fact: Assistant) -> None:
 def _call(call: Call) -> Raw:
     """A call as JSON, with the fields that it was read with."""
     if call.extra is None:
-        return chat_call(call.id, call.name, call.args)
+        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}}
     rest: Raw = deep_copy(call.extra)
     kind, field = body_keys(rest)
     rest[kind] = _filled(cast("Raw", rest.get(kind) or {}), call, field)

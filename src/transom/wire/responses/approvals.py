@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from transom import texts
+from transom.core import message as m
 from transom.core.message import Assistant, Other, Raw
-from transom.wire import turns
 from transom.wire.dialect import Rendered
 from transom.wire.fields import text
 
@@ -30,7 +30,7 @@ def with_pending_calls(turn: Assistant) -> Assistant:
     """A copy of the turn that says which requests for an approval it leaves open (`pending_calls`), and which of
     earlier turns it answers (`continued_calls`)."""
     items = [part.raw for part in turn.parts if isinstance(part, Other)]
-    return turns.with_pending_calls(turn, map(request_id, items), map(answered_request, items), ())
+    return m.with_pending_calls(turn, map(request_id, items), map(answered_request, items), ())
 
 
 def without_orphaned_answers(messages: Sequence[Rendered]) -> Sequence[Rendered]:

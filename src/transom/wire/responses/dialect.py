@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from transom.core.message import (
     Addressed,
@@ -32,7 +32,7 @@ from transom.wire.responses.parse import DIALECT_NAME, INSTRUCTIONS, USAGE, as_i
 from transom.wire.responses.render import item, repair, takes, unit_items, with_distinct_ids
 from transom.wire.responses.rules import violations
 from transom.wire.responses.stream import ResponsesAccumulator, holds_items
-from transom.wire.stream import from_stream
+from transom.wire.stream import turn_of_chunks
 from transom.wire.tools import RESPONSES as RESPONSES_TOOLS
 from transom.wire.tools import ToolFormat
 from transom.wire.translate import safe_name, translate_fact
@@ -156,8 +156,9 @@ class ResponsesDialect(Dialect, frozen=True):
         return ResponsesAccumulator(bound=self.bound)
 
     def parse_reply(self, reply: object) -> Assistant:
-        given = reply if holds_items(reply) else from_stream(reply, self.accumulator)
-        return given if isinstance(given, Assistant) else parse_response(given, bound=self.bound)
+        if isinstance(reply, (list, tuple)) and not holds_items(reply):
+            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+        return parse_response(reply, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return ResponsesCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools, takes=takes)

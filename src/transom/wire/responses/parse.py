@@ -14,7 +14,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from transom.core import message as m
-from transom.core.message import Assistant, Part, Raw
+from transom.core.message import Assistant, Part, Raw, turn_of
 from transom.errors import InvalidMessage
 from transom.wire.bound_reasoning import bind
 from transom.wire.dialect import Placed
@@ -35,11 +35,10 @@ from transom.wire.fields import (
     text,
     text_part,
 )
-from transom.wire.replies import UsageFields, dumped, require_reply, stop_reason_of, with_usage
+from transom.wire.replies import UsageFields, dumped, must_be_read, require_reply, stop_reason_of, with_usage
 from transom.wire.responses.approvals import with_pending_calls
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.translate import without_failed_mark
-from transom.wire.turns import turn_of
 
 DIALECT_NAME = "responses"
 """The name of this dialect in facts."""
@@ -298,6 +297,7 @@ def parse_response(reply: object, *, bound: bool) -> Assistant:
     if isinstance(plain, (list, tuple)):
         return _turn_of_reply(cast("list[object]", plain), bound=bound)
     if not isinstance(plain, dict):
+        must_be_read(plain)
         raise InvalidMessage("reply", f"a response, an item or a list of items is needed, not {kind_of(plain)}")
     response = cast("Raw", plain)
     if "role" in response or response.get("type", "error") != "error":

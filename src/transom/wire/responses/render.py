@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.core import message as m
-from transom.core.message import Assistant, Call, Fact, Part, Raw, Text
+from transom.core.message import Assistant, Call, Fact, Part, Raw, Text, pieces_by_message
 from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
 from transom.wire.fields import deep_copy, text
@@ -35,7 +35,6 @@ from transom.wire.responses.parse import (
     kind,
 )
 from transom.wire.translate import safe_name, translate_fact, unique_calls, with_failed_mark
-from transom.wire.turns import pieces_by_message
 
 
 def item(fact: Fact) -> Raw:
