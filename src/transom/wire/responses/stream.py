@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, cast
 
@@ -158,11 +159,9 @@ _READ = frozenset({*_PIECES, *_ENDS, *_REASONING, *_ITEMS, *_ERRORS})
 """The events that are read. The SDK's helper has others, which repeat what came before."""
 
 
-def holds_items(reply: object) -> bool:
-    """Whether a reply is a list of items. (A list of events is a stream.)"""
-    if not isinstance(reply, (list, tuple)):
-        return False
-    kinds = [_kind(each) for each in cast("list[object]", reply)[:1]]
+def holds_items(reply: Sequence[object]) -> bool:
+    """Whether a reply that is a list has items in it. (A list of events is a stream.)"""
+    kinds = [_kind(each) for each in reply[:1]]
     return bool(kinds) and not any(kind.startswith(("response.", "error")) for kind in kinds)
 
 
