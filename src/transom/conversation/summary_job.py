@@ -199,12 +199,14 @@ class SummaryJob:
     def _answer(self, ask: Ask) -> Generator[CallModel, object, Answer | ProviderError]:
         if self.provider is None or self.model is None:
             raise SummaryFailed("there is no model to ask")
-        if broken := dialect_named(self.model.dialect).violations(http_body(ask.request)):
+        dialect = dialect_named(self.model.dialect)
+        if broken := dialect.violations(http_body(ask.request)):
             return ProviderError("bad_request", f"the summary's own request is not valid: {broken[0].why}")
         if ask.compacts and not callable(getattr(self.provider, "compact", None)):
             raise SummaryFailed(f"provider {self.provider.name} cannot be asked for a compaction of its own")
         work = CallModel(
             provider=self.provider,
+            dialect=dialect,
             request=ask.request,
             max_tokens=ask.max_tokens,
             timeout=self.timeout,

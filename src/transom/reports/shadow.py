@@ -281,7 +281,9 @@ def _call_key(call: Call) -> tuple[str, str]:
 
 def _ask(provider: Provider, request: Mapping[str, Any], max_tokens: int) -> Assistant:
     reply = provider.complete(request, max_tokens=max_tokens)
-    return read_reply(CallModel(provider=provider, request=request, max_tokens=max_tokens), reply)[0]
+    dialect = dialect_named(provider.dialect)
+    work = CallModel(provider=provider, dialect=dialect, request=request, max_tokens=max_tokens)
+    return read_reply(work, reply)[0]
 
 
 def _requests(

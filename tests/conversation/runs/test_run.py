@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import transom
 from transom import AsyncConversation, Conversation, Retry, RunResult, RunStopped
@@ -23,6 +24,7 @@ from transom.providers.model_prices import TokenPrices
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall, call, calls
 from transom.readback import TOOLS
 from transom.wire.dialects import DIALECTS
+from transom.wire.openai.dialect import OpenAIChatDialect
 
 EXPECTED = "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
 AT_ONCE = Retry(wait=0)
@@ -202,6 +204,22 @@ def test_the_role_of_digests_is_kept_where_the_dialect_has_it() -> None:
 
 
 # ---- tools
+
+
+class OwnReplies(OpenAIChatDialect, frozen=True):
+    """A dialect of the caller's that reads replies in its own way."""
+
+    def parse_reply(self, reply: object) -> Assistant:
+        return replace(super().parse_reply(reply), parts=(Text("read by us"),))
+
+
+def test_a_run_reads_replies_with_the_conversation_s_own_dialect() -> None:
+    with Conversation.open("memory:", "c", budget=10_000, dialect=OwnReplies()) as conv:
+        assert conv.run("Go", provider=Scripted("done")).text == "read by us"
+        conv.user("And?")
+        conv.request()
+        conv.observe({"role": "assistant", "content": "done"})
+        assert [turn.parts[0].text for turn in bodies(conv, Assistant)] == ["read by us"] * 2
 
 
 def test_what_the_model_gets_wrong_is_a_failed_result(conv: Conversation) -> None:

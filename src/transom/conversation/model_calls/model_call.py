@@ -17,7 +17,6 @@ from transom.providers.base import Provider
 from transom.providers.sdk_errors import error_reply
 from transom.wire.arguments import read_object
 from transom.wire.dialect import Dialect
-from transom.wire.dialects import dialect_named
 from transom.wire.replies import ErrorReply, StopReason, dumped, stop_reason_of
 from transom.wire.stream import Accumulator
 
@@ -25,12 +24,13 @@ from transom.wire.stream import Accumulator
 class CallModel(Struct, frozen=True, kw_only=True, eq=False):
     """Work for a driver: send a request to a provider. With an `accumulator` the reply is streamed into it.
 
-    `request`, `max_tokens`, `timeout`: the arguments of `Provider.complete`. `compacts`: the request asks for the
-    provider's own compaction (`Compacts.compact`). `on_late`: called in another thread with a whole reply that comes
-    when nobody waits for it any more.
+    `dialect`: reads a whole reply. `request`, `max_tokens`, `timeout`: the arguments of `Provider.complete`.
+    `compacts`: the request asks for the provider's own compaction (`Compacts.compact`). `on_late`: called in another
+    thread with a whole reply that comes when nobody waits for it any more.
     """
 
     provider: Provider
+    dialect: Dialect
     request: Mapping[str, Any]
     max_tokens: int | None = None
     timeout: float | None = None
@@ -92,7 +92,7 @@ def reported_usage(want: CallModel, outcome: object) -> Usage | None:
         return want.accumulator.usage
     if outcome is None or isinstance(outcome, BaseException):
         return None
-    return dialect_named(want.provider.dialect).usage_of(outcome)
+    return want.dialect.usage_of(outcome)
 
 
 def _turn_of(want: CallModel, outcome: object) -> Assistant:
@@ -100,7 +100,7 @@ def _turn_of(want: CallModel, outcome: object) -> Assistant:
         return want.accumulator.turn()
     if outcome is None or isinstance(outcome, BaseException):
         return Assistant()
-    return dialect_named(want.provider.dialect).parse_reply(outcome)
+    return want.dialect.parse_reply(outcome)
 
 
 def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]:

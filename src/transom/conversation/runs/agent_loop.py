@@ -54,7 +54,7 @@ from transom.errors import (
 )
 from transom.providers import model_prices
 from transom.providers.base import Provider, model_name
-from transom.wire.dialects import dialect_named
+from transom.wire.dialect import Dialect
 from transom.wire.rendering import Request
 from transom.wire.replies import StopReason
 from transom.wire.request_fields import refuses_structured_output, structured_output, without_forced_call
@@ -240,11 +240,12 @@ class AgentLoop:
             arguments[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, Mapping) else value
         return CallModel(
             provider=self._provider,
+            dialect=self._conv.dialect,
             request=arguments,
             max_tokens=self._max_tokens,
             timeout=self._settings.timeout,
             accumulator=self._conv.dialect.accumulator() if self._settings.stream else None,
-            on_late=partial(self._log_late_reply, self._provider),
+            on_late=partial(self._log_late_reply, self._provider, self._conv.dialect),
         )
 
     def _schema_arguments(self) -> dict[str, Any]:
@@ -273,10 +274,10 @@ class AgentLoop:
             stream=self._settings.stream,
         )
 
-    def _log_late_reply(self, provider: Provider, reply: object) -> None:
+    def _log_late_reply(self, provider: Provider, dialect: Dialect, reply: object) -> None:
         """Log the usage of a reply that came after the run was stopped. Its request was closed by then, so that the
         failure answers none."""
-        if (usage := dialect_named(provider.dialect).usage_of(reply)) is None:
+        if (usage := dialect.usage_of(reply)) is None:
             return
         failure = Failure(failure="interrupted", error=LATE_REPLY, model=model_name(provider), usage=usage)
         try:
