@@ -95,6 +95,7 @@ INSTRUCTION_TOKENS = 400
 
 ANTHROPIC = Prices(write=1.25)
 OPENAI = Prices(cache_block=128, cache_minimum=1024, output=8.0)
+"""Their prices, in units of one fresh input token."""
 PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 """The prices that have a name (`Prices.named`)."""
 

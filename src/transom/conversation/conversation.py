@@ -125,9 +125,8 @@ class Conversation:
 
         `store`: a URL ("memory:", "sqlite:///path", "jsonl:///folder", "postgresql://user@host/database"; four slashes
         for an absolute path), a path ("agent.db", "logs/"), or a store object, which many conversations may share;
-        closing a conversation leaves a store object open.
-        `settings`: what the keywords change; the defaults if not given. `ConversationOptions` explains the keywords:
-        `budget`, `policy`, `system`, `dialect`, and more.
+        closing a conversation leaves a store object open. `settings`: what the keywords change; the defaults if not
+        given. `ConversationOptions` explains the keywords: `budget`, `policy`, `system`, `dialect`, and more.
 
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
@@ -160,7 +159,7 @@ class Conversation:
 
         `messages`: dicts of the dialect, or a client library's message objects. System messages at their beginning
         become the system prompt, behind the `system` of the settings if there is one. `store`, `id` and the settings:
-        as for `open`.
+        as for `open`; without a `store`, nothing outlives the process.
 
         Raises InvalidSetting, also if the conversation has entries already; InvalidMessage, with nothing stored;
         StoreDamaged.
@@ -286,7 +285,8 @@ class Conversation:
 
     @property
     def view(self) -> View:
-        """What the log shows now."""
+        """What the log shows now, as far as this object has read it. What other writers append is read by the next
+        `request` or `run`, and by whatever appends."""
         return self._writer.view
 
     @property
@@ -536,9 +536,9 @@ class Conversation:
         state: Mapping[str, State] | None = None,
         view: View | None = None,
     ) -> Window:
-        """The window that `request` would send now, or on another `view` of this log. Nothing is appended, and no model
-        is asked: a compaction that waits for a new summary is shown without it. Raises BudgetImpossible; InvalidSetting
-        if `view` is no View."""
+        """The window that `request` would send now, or on another `view` of this log. `tools`, `state`: as for
+        `request`. Nothing is appended, and no model is asked: a compaction that waits for a new summary is shown
+        without it. Raises BudgetImpossible; InvalidSetting if `view` is no View."""
         return self._planner.window(tools, state, None if view is None else check.view("view", view))
 
     @_locked

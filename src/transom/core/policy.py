@@ -149,7 +149,7 @@ class Policy(Struct, frozen=True, kw_only=True):
       required messages. A trigger of infinity means never; at 0 every request is compacted. A target that is None
       follows the trigger: 0.6, but at most three quarters of the trigger. A `Digest` has shares of its own; they are
       scaled to a target that is given, and to a trigger below 1.
-    - `keep`: name units that the `pressure` strategies do not fold away; the `last_resort` ones may.
+    - `keep`: rules. The `pressure` strategies do not fold away the units that they name; the `last_resort` ones may.
     - `soft_trigger`: a share of the trigger. From there on, the summaries that the `pressure` strategies want are made
       in the background. None: they are made when those strategies run, and the request waits.
     - `own_limits`: limits at which the `pressure` strategies start where they are lower than the budget's. No request

@@ -36,7 +36,9 @@ from transom.texts import UNNAMED, gap_mark
 
 MESSAGE_TOKENS = 4
 REQUEST_TOKENS = 3
+"""Tokens that each message, and each request, has beside its texts."""
 MEDIA_TOKENS = 1_000
+"""The tokens of an image or file whose size is not known."""
 MEDIA_BYTES = 1_000
 """The minimum number of bytes of an image or file: a URL or an id is short, but the provider fetches what it names."""
 

@@ -33,6 +33,7 @@ from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary
 STEP = 0.2
 """Which part of the way towards the ratio that it reports one reply moves the ratio."""
 MIN_RATIO, MAX_RATIO = 0.8, 2.0
+"""The range of the ratio: the provider's tokens for one of ours."""
 MIN_REPORTS = 3
 """The ratio may fall once there are this many replies that are evidence."""
 MAX_REPORTS = 8

@@ -227,6 +227,7 @@ class View(SlotTable, Struct, frozen=True, eq=False):
     # ---- where things are
 
     def key_of(self, entry: int) -> int:
+        """The key of the unit of an entry; below 0 if it is in none. The log must have the entry."""
         return self.unit_of[entry]
 
     def slot_of(self, entry: int) -> int | None:

@@ -99,9 +99,8 @@ def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 -
 
     `format` None: the format that it was imported from. In that format every message is as it was, followed by what was
     said since; the file's own ids, blanks and lines without a message are not kept. For another format every message is
-    translated, and
-    `Export.report` lists what that format cannot hold. The export has what happened, not what a window shows: edits
-    are left out.
+    translated, and `Export.report` lists what that format cannot hold. The export has what happened, not what a window
+    shows: edits are left out.
 
     Raises InvalidSetting if `log` is no log of a store, for an unknown format and one that is not written, and if
     `format` is None for a conversation that was not imported.

@@ -40,7 +40,8 @@ class Memory:
     is gone. They raise MemoryConflict if the block has changed since then. The error has the newer text, which now
     counts as read: call the edit again.
 
-    `redact`: applied to each text before it is stored. A memory may be used from several threads.
+    `redact`: applied to each text before it is stored. A memory may be used from several threads. Raises InvalidSetting
+    if `store` is no store, and for a wrong `redact`; `open` takes a URL too, and checks the names.
     """
 
     def __init__(

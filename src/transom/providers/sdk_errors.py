@@ -24,6 +24,7 @@ __all__ = ["error_kind", "error_reply", "http_error", "provider_error"]
 BODY_CHARACTERS = 8_000
 """The most characters of an error's body that are kept."""
 LONGEST_WAIT = 3_600.0
+"""The most seconds to wait that are taken from a provider's answer."""
 
 _BY_STATUS: dict[int, ProviderErrorKind] = {401: "auth", 403: "auth", 408: "timeout", 429: "rate_limit", 504: "timeout"}
 

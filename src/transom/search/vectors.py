@@ -22,6 +22,7 @@ Place = TypeVar("Place")
 PART_CHARACTERS = 1_000
 """Characters that are embedded as one text: as much as small models read."""
 MAX_PARTS = 8
+"""The most parts of an entry's text that are embedded; the rest is left out."""
 BATCH_ENTRIES = 32
 """Entries that are embedded at once."""
 

@@ -1,8 +1,7 @@
 """The protocol of a store: conversations by name, each an append-only log that several writers may share.
 
 Also the checks and errors that all stores have in common, `follow`, which gives the entries that others append, and
-leases.
-`docs/write-your-own-store.md` shows a whole store, and `transom.testing.StoreConformance` tests one.
+leases. `docs/write-your-own-store.md` shows a whole store, and `transom.testing.StoreConformance` tests one.
 """
 
 from __future__ import annotations

@@ -213,9 +213,8 @@ class RequestPlanner:
 
         `tools`: None keeps those of the last request, `[]` is none. `asked`: the options for a summary; None: the plan
         wants no summary. `summary`: one that was made for this request; None if there is none. Raises BudgetImpossible;
-        InvalidSetting or
-        InvalidMessage for wrong `tools` or `state`; InvalidMessage if another writer has logged a reply in the
-        meantime.
+        InvalidSetting or InvalidMessage for wrong `tools` or `state`; InvalidMessage if another writer has logged a
+        reply in the meantime.
         """
         self._leave_foreign_compactions()
         options, known = self._options_for(tools, state), self.view.length

@@ -85,7 +85,8 @@ class RunOptions(TypedDict, total=False):
     prices: TokenPrices
     """What the model's tokens cost. Without them `transom[prices]` knows those of the usual models."""
     timeout: float
-    """Seconds without a byte from the provider, after which a request counts as failed."""
+    """Seconds without a byte from the provider, after which a request counts as failed. Not given: the provider
+    object's own."""
     tool_timeout: float
     """Seconds for each tool call, unless the tool has its own limit; not given: no limit. A call that takes longer
     counts as failed, although its function may still be at work."""

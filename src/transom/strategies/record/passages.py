@@ -25,6 +25,7 @@ MARGIN = 60
 up to the end of the line or sentence that is `NEAR` to `FAR` characters away."""
 
 NEAR, FAR = 40, 160
+"""The fewest and the most characters of a margin that ends with a line or a sentence."""
 
 MOST = 200_000
 """Characters of a text that are split into passages: half of them from its start, half from its end."""
@@ -166,8 +167,8 @@ def _last(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
 
 
 def with_margins(text: str, start: int, end: int) -> Span:
-    """A span with a margin on each side: NEAR to FAR characters, to where a line or sentence begins or ends, else NEAR
-    characters, rounded up to whole words."""
+    """A span with a margin on each side: NEAR to FAR characters, to where a line or sentence begins or ends; where none
+    does, about NEAR characters, so that no word is cut."""
     first, last = 0, len(text)
     if (before := start - NEAR) > 0:
         breaks = (_last(one, text, start - FAR, before) for one in _BREAKS)
