@@ -326,8 +326,8 @@ class SummarizingPlanner:
 
     def why_no_summary(self) -> str:
         """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
-        limits; else why the window does not show the newest one. Empty if one may be asked for and the newest is shown,
-        or if the policy has none."""
+        limits on summaries forbid it. If one may be asked for, it says why the window does not show the newest one.
+        Empty if the window shows it, if there is none, or if the policy has no summaries."""
         planner, summaries = self._planner, self._summaries
         if not summaries.shows_summaries(planner.settings.policy):
             return ""

@@ -40,9 +40,9 @@ Point = tuple[int, int | None]
 class ComparedRow(Struct, frozen=True, kw_only=True):
     """One policy in a context window of `tokens`.
 
-    Both are None until all its calls are replayed. `figures`: by name, what `verdict` judges a policy by; their `cost`
-    is a share of what sending the whole history costs. `dollars`: the price of all input tokens; None too if no price
-    is known.
+    `figures`: by name, what `verdict` judges a policy by; their `cost` is a share of what sending the whole history
+    costs. `dollars`: the price of all input tokens; None if no price is known. Both are None until all calls of the
+    policy are replayed.
     """
 
     policy: str

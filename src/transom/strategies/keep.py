@@ -50,9 +50,9 @@ class KeepUsers(Struct, frozen=True, kw_only=True):
     """Protects the user's messages, and instructions between them, the newest first.
 
     Together they may have min(`tokens`, `fraction` of the usable tokens), and the same fraction of every other limit.
-    The first message that does not fit is shortened to an excerpt if at least `least` tokens are left for it; it is the
-    last one in any case. A message of more than `each` tokens is passed over. Messages that every window has are not
-    counted.
+    The first message that does not fit is shortened to an excerpt if at least `least` tokens are left for it; older
+    messages are not protected. A message of more than `each` tokens is passed over; None: none is. Messages that every
+    window has are not counted.
     """
 
     tokens: Count = 20_000
@@ -141,11 +141,11 @@ def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None
 
 
 class KeepTools(Struct, frozen=True):
-    """Protects the newest turn that called each of some tools, such as the tool of a todo list. At most `most` turns
-    are protected.
+    """Protects, for each of some tools, the newest turn that called it: for example the newest todo list. At most
+    `most` turns are protected, the newest ones.
 
     A turn of more than min(`tokens`, `fraction` of the usable tokens) is passed over, and so is a turn with calls that
-    have no result yet: then the next older one is protected.
+    have no result yet: then the next older turn with a call of that tool is protected.
     """
 
     names: tuple[str, ...]

@@ -60,7 +60,8 @@ class Caller(Struct, frozen=True, kw_only=True, eq=False):
     """What a sub-agent needs to know of the run that calls it.
 
     `log`, `store`, `tags`: the name, the store and the tags of the caller's conversation. `provider`: whom the caller
-    has asked last. `tokens_left`, `cost_left`: how many tokens and US dollars this one call may use; None for no limit.
+    has asked last. `approve`: the caller's `RunOptions.approve`; None if it has none. `tokens_left`, `cost_left`: how
+    many tokens and US dollars this one call may use; None for no limit.
     """
 
     log: str

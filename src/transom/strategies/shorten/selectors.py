@@ -126,9 +126,9 @@ class OldReasoning(Struct, frozen=True, kw_only=True):
     """The reasoning of turns before the newest user message; with `current`, or if there is no user message, of all
     turns but the newest.
 
-    It is named also of a protected turn, but not of one that a person pinned or restored, nor where it is hidden
-    already. What the model concluded is in what it did afterwards. Providers that want reasoning back want it byte for
-    byte, and only that of the turns since the newest user message.
+    The reasoning of a protected turn is named too, but not that of a turn that a person pinned or restored, nor
+    reasoning that is hidden already. What the model concluded is in what it did afterwards. Providers that want
+    reasoning back want it byte for byte, and only that of the turns since the newest user message.
     """
 
     current: bool = False
