@@ -102,6 +102,7 @@ PRICES = {"anthropic": ANTHROPIC, "openai": OPENAI}
 
 class SinceBreak(Struct, frozen=True, gc=False):
     """Token sums of the requests since the cached prefix last broke, by which `pays` says whether a compaction pays.
+    The reducer adds each request.
 
     - `first_tokens`: the tokens of the request that broke the prefix, or of the first request of all.
     - `new_tokens`: how many of these were not in the cache; 0 if no request has broken a prefix.

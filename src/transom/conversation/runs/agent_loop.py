@@ -287,7 +287,7 @@ class AgentLoop:
             _logger.warning("conversation %s: %s are not counted: %s", quote(self._conv.log.name), what, error)
 
     def _log_reply(self, turn: Assistant, stop: StopReason) -> Replied:
-        if self._settings.reset_tool_choice:
+        if self._sdk_arguments and self._settings.reset_tool_choice:
             self._sdk_arguments = without_forced_call(self._sdk_arguments)
         model, cost = model_name(self._provider), self._cost_of(turn.usage)
         entry = self._record.log(turn, model=model, cost=cost)
