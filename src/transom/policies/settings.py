@@ -33,7 +33,7 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
     given = {name: _share(name, value) for name, value in settings.items() if value is not None}
     for name, kind in OF_DEFAULT.items():
         if name in given and not any(isinstance(step, kind) for step in (*policy.arrival, *policy.pressure)):
-            raise InvalidSetting(f"policy {policy.name} has no {name}: it is a setting of default, recall and summary")
+            raise InvalidSetting(f"policy {policy.name} has no {name}: default, recall, summary and native have it")
     trigger = given.get("trigger", policy.trigger)
     target = given.get("target", policy.target)
     if "target" not in given and target is not None and 0 < trigger < policy.trigger:
