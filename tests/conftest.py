@@ -39,6 +39,12 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".cache" / "bytecode")
     sys.dont_write_bytecode = False
 
+os.environ["PYTEST_ADDOPTS"] = "-p no:langsmith_plugin"  # as here, in the tests that run pytest on the code of a page
+
+# Each client of an SDK reads all roots of the web for 20 ms or more, and tests make some thousand; they connect to the
+# loopback only, without TLS. So one root is enough.
+os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).parent / "one_root.pem"))
+
 LlmSummarizer.steps = checked(LlmSummarizer.steps)
 
 gc.set_threshold(50_000, 20, 20)  # millions of objects live to the end: modules, and the tests themselves

@@ -10,7 +10,7 @@ from postgres_server import TestServer, schema_for
 
 
 def test_what_was_acknowledged_is_there_once(postgres: TestServer, tmp_path: Path) -> None:
-    problems, figures = campaign(postgres, schema_for(str(tmp_path)), seconds=8, writers=4, conversations=2, restarts=1)
+    problems, figures = campaign(postgres, schema_for(str(tmp_path)), seconds=4, writers=4, conversations=2, restarts=1)
     assert problems == []
     assert figures["acknowledged"] > 0
     assert figures["requests"] > 0

@@ -260,7 +260,7 @@ def test_control_characters_in_an_error_are_removed(run, folder):
         assert line.isprintable()
 
 
-def test_a_full_disk_loses_nothing_that_was_stored(folder):
+def test_a_full_disk_loses_nothing_that_was_stored(run, folder):
     write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(30)} for n in range(4)))
     args = ("replay", "chats.jsonl", "--budget", 5_000, "--store", URL, "--out", "w.jsonl")
 
@@ -271,11 +271,11 @@ def test_a_full_disk_loses_nothing_that_was_stored(folder):
     assert "a.db: " in found
     assert "what was stored before is intact" in found
     assert not (folder / "w.jsonl").exists()
-    code, out, _ = finish(start_command("log", "chat 0", "--json"))
+    code, out, _ = run("log", "chat 0", "--json")
     assert code == 0
     assert len(json.loads(out)["entries"]) > 10
-    assert "replay into another store" in error_line(finish(start_command(*args)))
-    assert finish(start_command(*args[:-4], "--store", "memory:", "--out", "w.jsonl"))[0] == 0
+    assert "replay into another store" in error_line(run(*args))
+    assert run(*args[:-4], "--store", "memory:", "--out", "w.jsonl")[0] == 0
     assert {row["conversation"] for row in read_jsonl("w.jsonl")} == {f"chat {n}" for n in range(4)}
 
 
@@ -288,9 +288,9 @@ def test_a_full_disk_behind_stdout(folder):
         assert (started.returncode, err) == (2, "transom: No space left on device\n")
 
 
-def test_a_broken_pipe(folder):
+def test_a_broken_pipe(run, folder):
     write_jsonl("chats.jsonl", {"id": "good", "messages": chat(100, size=1)})
-    assert finish(start_command("replay", "chats.jsonl", "--budget", 60_000))[0] == 0
+    assert run("replay", "chats.jsonl", "--budget", 60_000)[0] == 0
     for command in (("log", "good"), ("log", "good", "--json"), ("explain", "good", "--all")):
         reader, writer = os.pipe()
         os.close(reader)
@@ -302,7 +302,7 @@ def test_a_broken_pipe(folder):
 
 @pytest.mark.parametrize("closed", [1, 2])
 @pytest.mark.parametrize(("args", "code"), [(("replay", "chats.jsonl", "--budget", 4_000), 0), (("bogus",), 2)])
-def test_output_to_a_closed_stream_is_dropped(folder, closed, args, code):
+def test_output_to_a_closed_stream_is_dropped(run, folder, closed, args, code):
     write_jsonl("chats.jsonl", {"id": "good", "messages": chat(1)})
     for extra in ((), ("--out", "-")) if not code else ((),):
         found, out, err = finish(start_command(*args, *extra, preexec_fn=lambda: os.close(closed)))
@@ -310,7 +310,7 @@ def test_output_to_a_closed_stream_is_dropped(folder, closed, args, code):
         assert (found, bool(err if closed == 1 else out)) == (code, expected)
         assert not (out if closed == 1 else err)
         assert "Traceback" not in out + err
-    assert code or finish(start_command("log", "good", "--json"))[0] == 0, "nothing was printed into the store"
+    assert code or run("log", "good", "--json")[0] == 0, "nothing was printed into the store"
 
 
 @pytest.mark.parametrize("closed", [(0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
@@ -393,7 +393,7 @@ def test_a_command_waits_for_a_locked_store(run, folder):
     assert finish(waiting) == printed
 
 
-def test_ctrl_c_is_one_line(folder):
+def test_ctrl_c_is_one_line(run, folder):
     write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(400)))
     url = "sqlite:///a.db"
     started = start_command("replay", "chats.jsonl", "--budget", 5_000, "--store", url, "--out", "w.jsonl")
@@ -404,7 +404,7 @@ def test_ctrl_c_is_one_line(folder):
     started.send_signal(signal.SIGINT)
     assert finish(started) == (130, "", "transom: interrupted\n")
     assert not list(folder.glob("*w.jsonl*"))
-    assert finish(start_command("log", "chat 0", "--json"))[0] == 0
+    assert run("log", "chat 0", "--json")[0] == 0
 
 
 def test_the_module_is_the_command_line_too(tmp_path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from command_process import finish
 from conversation_files import chat, write_jsonl
 
 from transom import Conversation
+from transom.cli import main
 from transom.stores import open_store
 
 
@@ -24,12 +27,24 @@ class TypedInput(io.StringIO):
         return True
 
 
-@pytest.fixture(params=["sqlite:///a.db", "jsonl:///logs"])
-def url(run, request):
-    """A store with the conversations `chat 1` and `chat 10`, of one large message each, the same."""
+@pytest.fixture(scope="module", params=["sqlite:///a.db", "jsonl:///logs"])
+def made(request, tmp_path_factory):
+    """A store, and the folder in which it was made."""
+    folder = tmp_path_factory.mktemp("made")
     chats = [{"id": name, "messages": chat(3, 12_000)} for name in ("chat 1", "chat 10")]
-    assert run("replay", write_jsonl("chats.jsonl", *chats), "--budget", 90_000, "--store", request.param)[0] == 0
-    return request.param
+    args = ["replay", str(write_jsonl(folder / "chats.jsonl", *chats)), "--budget", "90000", "--store", request.param]
+    with contextlib.chdir(folder):
+        assert main(args) == 0
+    return request.param, folder
+
+
+@pytest.fixture
+def url(folder, capsys, made):
+    """A store with the conversations `chat 1` and `chat 10`, of one large message each, the same."""
+    url, where = made
+    capsys.readouterr()
+    shutil.copytree(where, folder, dirs_exist_ok=True)
+    return url
 
 
 def ids(run, url):

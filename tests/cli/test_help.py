@@ -114,23 +114,26 @@ STANDARD = (
 @pytest.mark.parametrize(
     ("code", "most"), [("import transom", 2.5), ("from transom.cli import main; main(['--help'])", 3.5)]
 )
-def test_the_start_is_fast(folder, code, most):
+def test_the_start_is_fast(code, most):
     """At most so many times as long as importing a part of the standard library, so that it holds on any machine.
 
-    In CPU time, so that a busy machine does not fail it; with compiled modules, as an installed package has them.
+    In CPU time, and it is tried again, so that a busy machine does not fail it; with compiled modules, as an installed
+    package has them: those of the other tests.
     """
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = str(folder)
 
     def seconds(code):
         begun = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment)
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
-    both = [(seconds(STANDARD), seconds(code)) for _ in range(5)]
-    standard, ours = map(min, zip(*both, strict=True))
-    assert ours < most * standard
+    standard, ours = [], []
+    for _ in range(5):
+        standard.append(seconds(STANDARD))
+        ours.append(seconds(code))
+        if min(ours) < most * min(standard):
+            break
+    assert min(ours) < most * min(standard)
 
 
 def test_the_import_loads_no_strategy_index_or_summarizer():

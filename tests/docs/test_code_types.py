@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SINGLE_BLOCKS = [ROOT / "README.md", ROOT / "docs" / "own-loop.md", ROOT / "docs" / "choose-a-policy.md"]
 """Pages whose blocks stand alone, each a file of its own."""
+CACHE = ROOT / ".cache" / "mypy"
+"""It checks the whole of Transom behind the pages, for some seconds; the files that have not changed only once."""
 FILES = 13
 PAGES = sorted((ROOT / "docs").glob("agent-loop-*.md"))
 SDKS = "[mypy-openai.*,anthropic.*,google.*]\nfollow_imports = skip\nignore_missing_imports = True\n"
@@ -93,5 +95,5 @@ def test_the_code_of_the_pages_passes_pyright_in_strict_mode(code):
 
 def test_the_code_of_the_pages_passes_mypy_in_strict_mode(code):
     (code / "mypy.ini").write_text(f"[mypy]\nstrict = True\nwarn_return_any = False\npython_version = 3.11\n\n{SDKS}")
-    done = run("mypy", "--config-file", code / "mypy.ini", "--cache-dir", code / "cache", *sorted(code.glob("*.py")))
+    done = run("mypy", "--config-file", code / "mypy.ini", "--cache-dir", CACHE, *sorted(code.glob("*.py")))
     assert done.stdout == f"Success: no issues found in {FILES} source files\n"
