@@ -16,7 +16,7 @@ from transom.summaries.prompts import prompts_named
 
 pytest.importorskip("xllamacpp")
 
-WINDOW, RESERVE, MODEL = 640, 48, "local:SmolLM2-135M-Instruct.Q4_1"
+WINDOW, RESERVE, MODEL = 1_024, 48, "local:SmolLM2-135M-Instruct.Q4_1"
 IS_CAMPAIGN = bool(os.environ.get("TRANSOM_CAMPAIGN"))
 TIMES, SENTENCES, ANSWER, EVERY = (4.0, 3, None, 6) if IS_CAMPAIGN else (1.1, 3, 12, 16)
 """The conversation's tokens, in windows; sentences of a message; tokens of a summary's answer; which turns are live."""
