@@ -32,8 +32,8 @@ QUOTED_CHARACTERS = 100
 
 
 class TransomError(Exception):
-    """The base class of every error that Transom raises on purpose. Its message has at most 1,000 characters, whatever
-    it quotes."""
+    """The base class of Transom's own errors. Wrong use of Python's kind, such as an unknown keyword, raises TypeError,
+    ValueError or IndexError. The message has at most 1,000 characters, whatever it quotes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(shorten(message, MESSAGE_CHARACTERS))

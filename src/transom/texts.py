@@ -272,7 +272,7 @@ def refused_part(ref: str, kind: str) -> str:
 
 
 def refused_short(ref: str) -> str:
-    """What stands in place of a refused text that is shorter than the words of `refused_part`."""
+    """The shorter marker, for a refused text that `refused_part` would make longer."""
     return f"[refused; in {ref}]"
 
 

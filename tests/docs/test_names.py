@@ -14,7 +14,18 @@ ROWS = re.findall(
     r"^\| (?!term)([^|]+) \| ([^|]+) \| `([^`|]+)` \|$", (ROOT / "docs" / "names.md").read_text(), re.MULTILINE
 )
 
-NOUNS = {"pairing", "quoting", "caching", "grounding", "masking", "reasoning", "rendering", "testing", "opening"}
+NOUNS = {
+    "pairing",
+    "ranking",
+    "quoting",
+    "caching",
+    "grounding",
+    "masking",
+    "reasoning",
+    "rendering",
+    "testing",
+    "opening",
+}
 """Standard nouns of the field that end in -ing."""
 
 RETIRED = frozenset(

@@ -122,7 +122,7 @@ def test_clip_is_a_setting_beside_the_others() -> None:
     assert policy_named("default:clip=.4:target=0.7:keep_recent=0.3") == whole
     assert policy_named("recall", clip=0.25).arrival == policy_named("recall").arrival
     for name in ("codex", "sliding", "passthrough"):
-        with pytest.raises(transom.InvalidSetting, match=f"policy {name} has no clip: it is a setting of default, rec"):
+        with pytest.raises(transom.InvalidSetting, match=f"policy {name} has no clip: default, recall, summ"):
             policy_named(name, clip=0.4)
 
 

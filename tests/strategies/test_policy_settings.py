@@ -127,7 +127,7 @@ def test_they_work_wherever_a_policy_is_named() -> None:
         ("default:target=0.05", "policy: target 0.05 is too low: records need at least 0.1 of the room"),
         ("default:trigger=0", "policy: trigger 0 is too low: it must be at least 0.125"),
         ("default:trigger=0.12", "policy: trigger 0.12 is too low: it must be at least 0.125"),
-        ("sliding:keep_recent=0.2", "policy sliding has no keep_recent: it is a setting of default"),
+        ("sliding:keep_recent=0.2", "policy sliding has no keep_recent: default, recall, summary and native have it"),
         ("defaul:keep_recent=0.2", "unknown policy 'defaul:keep_recent=0.2': there are default, "),
     ],
 )

@@ -171,7 +171,9 @@ class TransomModel(Model):
         tracing: Any,
         **state: Any,
     ) -> ModelResponse:
-        """Send a window, and log the response. If it was too long, a smaller one is sent."""
+        """Send a window, and log the response. If the provider says that it is too long, or refuses a part of it, a
+        smaller one is sent. A request that goes on with a response that the server keeps is passed on as it came, and
+        not logged."""
         rest = (model_settings, tools, output_schema, handoffs, tracing)
         if self._is_on_server(state):
             return await self._model.get_response(system_instructions, input, *rest, **state)

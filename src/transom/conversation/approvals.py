@@ -1,4 +1,5 @@
-"""Tool calls that wait for a person's approval: which they are, and what somebody decides about them.
+"""Tool calls that wait for a person's approval: which they are, and what somebody decides about them. A run asks in
+`runs/tool_calls.py`.
 
 The log has an `Approval` (`core/entry.py`) for each step, so that the decision may come later and from another process.
 `View.approvals` has the newest state of each call: the first decision counts, and a call that a run has started cannot

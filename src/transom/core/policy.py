@@ -51,7 +51,8 @@ class Target(Struct, frozen=True):
     - `required`: keys of the units that must stay in the window: the first task and the newest user message.
     - `protected`: these keys, and those of the units that keep rules name.
     - `newest_unit`: the key of the newest unit; -1 if there is none.
-    - `over_limit`: true if the window does not fit the limit. Only then may a strategy also change what the user
+    - `over_limit`: true if the window does not fit the limit and everything else was tried: for `last_resort`
+      strategies, and for `pressure` ones that run again with them. Only then may a strategy also change what the user
       restored.
     - `due_notes`: the size of what will be added before the request (notes, recalled text); `goal` leaves room for it.
     - `indexes`: data computed from the log, which strategies keep from plan to plan.

@@ -111,7 +111,8 @@ def sum_sizes(sizes: Iterable[Size], start: Size = ZERO) -> Size:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with each lone surrogate replaced by a question mark: so it is counted and sent."""
+    """The text with a question mark for each lone surrogate, which UTF-8 cannot hold. Texts are counted and sent in
+    this form."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -2,7 +2,7 @@
 
 A turn that the manager removed is folded, and a text that it shortened is trimmed. There is no edit for anything else
 that a manager may do: that is not done, and reported. The first task, the newest user message, the newest turn, pinned
-units and slots that the user has restored stay in the window, whatever the manager did.
+units and slots that the user has restored stay in the window, whatever the manager did; that is not reported.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class Difference:
     """The difference between the messages of a view and the list that a manager returned, as edits.
 
     Call `trims` once, then `folds` once. Every edit is valid, whatever the list contains. Afterwards `ignored` has a
-    line for each change that no edit can make. `why`: the reason that the edits have.
+    line for each kind of change that no edit can make, but none for units that must stay. `why`: the reason that the
+    edits have.
     """
 
     def __init__(

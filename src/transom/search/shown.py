@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from transom.search.query import SEQ_BITS, FtsFilter
+from transom.search.ranking import SEQ_BITS, FtsFilter
 
 CHUNK_ROWS = 200
 """Rows that are looked at together."""

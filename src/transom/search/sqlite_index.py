@@ -25,7 +25,7 @@ from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
-from transom.search.query import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word
+from transom.search.ranking import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word
 from transom.search.shown import Copies, shown
 from transom.search.snippets import snippet
 from transom.search.source import (

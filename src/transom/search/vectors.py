@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from transom.errors import InvalidSetting
 from transom.search.base import Embedder
 from transom.search.index_file import IndexFile
-from transom.search.query import AMONG_LOGS, MATCHING, SEQ_BITS, FtsFilter
+from transom.search.ranking import AMONG_LOGS, MATCHING, SEQ_BITS, FtsFilter
 from transom.search.words import text_of_indexed
 
 Place = TypeVar("Place")

@@ -29,7 +29,7 @@ from transom.errors import StoreDamaged, UnknownLog
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
-from transom.search.query import check_search
+from transom.search.ranking import check_search
 from transom.search.snippets import snippet
 from transom.search.source import LogSource, is_indexed, is_own_log
 from transom.search.words import query_terms

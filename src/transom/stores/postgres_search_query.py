@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from transom.core.tokens import replace_surrogates
 from transom.search.base import SearchFilters
-from transom.search.query import MOST_LIKE
+from transom.search.ranking import MOST_LIKE
 from transom.search.words import MAX_QUERY, MAX_TERMS, indexable, query_terms
 from transom.stores.postgres_database import Db, PostgresDatabase
 

@@ -263,7 +263,7 @@ def how_many_fit(
 
 def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> bool:
     """Whether folds that save this size are worth a break of the cached prefix: they lower the pressure
-    (`Target.pressure`) by at least `least`, or the window does not fit."""
+    (`Target.pressure`) by at least `least`, a share of the room. Always true if `target.over_limit`."""
     return target.over_limit or target.pressure(view) - target.pressure(view, saved) >= least
 
 

@@ -73,8 +73,10 @@ class Summarizer(Protocol):
     """
 
     def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:
-        """Make the summary of `want.turns`, in at most `want.max_tokens` tokens by `counter`. `model`: the model that
-        answers; None if there is none.
+        """Make one summary of everything up to `want.last`: go on from `want.prior` (None: there is none) with the new
+        `want.turns`. It has at most `want.max_tokens` tokens by `counter`, and is not blank. It may end at an earlier
+        one of the turns, if its `last` says so. `model`: the model that answers; None if there is none, and then no
+        `Ask` may be yielded.
 
         Yields an `Ask` for each request to the model, and is sent the `Answer`, or the ProviderError if the request
         failed. Returns the summary. Raises SummaryFailed, with one line that says why, if nothing usable came out: a

@@ -1,5 +1,5 @@
 """`DialectCounter`, the base class of the counters of all dialects: counts the tokens of facts as a dialect sends
-them."""
+them. The counter of each API stands beside its dialect, in `wire/API/dialect.py`."""
 
 from __future__ import annotations
 

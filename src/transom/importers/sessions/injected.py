@@ -64,10 +64,11 @@ _ARGUMENTS = re.compile(r"<command-args>\s*[^\s<]")
 
 
 def is_injected(message: User, format_name: str) -> bool:
-    """True if a message of a session consists of nothing but blocks that the program adds.
+    """True if a message of a session has only blocks that the program added.
 
-    False for a format whose tags are not known, and for a command of Claude Code that stands for a prompt ("/review")
-    and has arguments: those are the user's words. Without arguments the prompt is in the message after it.
+    False for a format whose tags are not known, and for a message without parts. In Claude Code, a command that stands
+    for a prompt is the user's words if it has arguments ("/review main"): False. Without arguments it is True, because
+    the prompt is the message after it.
     """
     tags = _TAGS.get(format_name)
     if tags is None or not message.parts:

@@ -102,7 +102,7 @@ class Indexed(Struct, frozen=True, gc=False):
 
     @property
     def changes(self) -> frozenset[str]:
-        """The values that its calls change."""
+        """The names of the files and objects that the calls of this entry change, if they succeed."""
         return NO_NAMES.union(*(one.changes for one in self.calls))
 
 
@@ -215,7 +215,7 @@ class Index:
         return weights[min(len(weights) - 1, self._mentions.get(name, 1))]
 
     def last_changes(self) -> dict[str, int]:
-        """The values that calls changed, each with the entry of the last one that did."""
+        """The files and objects that calls changed, each with the entry of the last call; failed calls count."""
         return {name: entries[-1] for name, entries in self._changed.items()}
 
     def add(self, view: View, entry: Entry) -> None:

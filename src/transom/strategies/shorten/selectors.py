@@ -123,11 +123,11 @@ class LargeOldResults(Struct, frozen=True, kw_only=True):
 
 
 class OldReasoning(Struct, frozen=True, kw_only=True):
-    """The reasoning of turns before the newest user message; with `current`, or if there is no user message, of all
+    """The reasoning of all turns before the newest user message. With `current`, or without a user message: of all
     turns but the newest.
 
-    The reasoning of a protected turn is named too, but not that of a turn that a person pinned or restored, nor
-    reasoning that is hidden already. What the model concluded is in what it did afterwards. Providers that want
+    Left out are turns with open calls, turns that a person pinned or restored, and reasoning that is hidden already.
+    Protected turns are not left out. What the model concluded is in what it did afterwards. Providers that want
     reasoning back want it byte for byte, and only that of the turns since the newest user message.
     """
 

@@ -1,4 +1,7 @@
-"""When a strategy wants a summary, what the want holds, and which summary a fold may show."""
+"""When a strategy wants a summary, what the want holds, and which summary a fold may show.
+
+How full a window must be for a summary that is made in the background: `core/budget_enforcer.py`.
+"""
 
 from __future__ import annotations
 

@@ -132,12 +132,12 @@ class AnthropicDialect(Dialect, frozen=True):
         return unit_messages(unit, unsigned=self.unsigned)
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
-        """Join neighbours of one role into one message, so that all results of a turn stand together, before any text
-        (A3).
+        """The messages as they are sent, in the same order. Neighbours of one role become one message, so that all
+        results of a turn stand together (A3), except those that must stay alone (`join_roles`).
 
-        Before that, calls and results of the provider's own tools are put in order (`server_tools.repaired`). A system
-        message cannot be the first (A9), so it becomes a user message. With `user_first`, a short user message is put
-        before a first message of the model.
+        Before that, calls and results of the provider's own tools are put in order, and those that the API would refuse
+        are left out (`server_tools.repaired`). A system message at the front becomes a user message (A9). With
+        `user_first`, a short user message is put before a first message of the model.
         """
         messages = repaired(messages)
         if messages and messages[0].message["role"] == "system":

@@ -94,8 +94,9 @@ class FrameworkFormat:
         return any(kind.__module__.startswith(module) and re.fullmatch(names, kind.__name__) for kind in kinds)
 
     def read(self, messages: Sequence[Any], where: str = "") -> list[Piece]:
-        """Read messages as facts, in order. `where`: what errors say before the index of the message. Raises
-        InvalidMessage for a message that is not in this format."""
+        """Read messages as facts, in order. Each piece has the index of its message: a message may give several pieces,
+        or none. `where`: what an error says in front of "message 3". Raises InvalidMessage for a message that is not in
+        this format."""
         placed = self.dialect.parse(messages, where)
         return [Piece(at=at, fact=fact, source=messages[at], message=messages[at]) for at, fact in placed]
 
