@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from transom import texts
 from transom.evaluation.record_lines import parsed_record
+from transom.quoting import quote_marks
 from transom.strategies.record.record_text import CallLine, RecordTurn, record_text
 
 
 def test_quotes_within_a_line_are_told_from_how_a_call_ended():
-    test = CallLine(tool="Bash", subject="pytest", outcome="exit 1: «1 failed»", quotes=("E  a\n9 b",), failed=True)
+    quotes = (quote_marks("E  a\n9 b"),)
+    test = CallLine(tool="Bash", subject="pytest", outcome="exit 1: «1 failed»", quotes=quotes, failed=True)
     turns = [
         RecordTurn(first="3", role="assistant", names=("load_all",), calls=(CallLine(tool="Read"),)),
         RecordTurn(first="5", role="assistant", names=("MAX_ROWS",), calls=(CallLine(tool="Grep"),)),
-        RecordTurn(first="7", role="user", words="two\nlines", names=("T-1000",)),
-        RecordTurn(first="8", role="assistant", words="Now the tests.", calls=(test,)),
+        RecordTurn(first="7", role="user", words=quote_marks("two\nlines"), names=("T-1000",)),
+        RecordTurn(first="8", role="assistant", words=quote_marks("Now the tests."), calls=(test,)),
     ]
     title = texts.record_title("entry 3 to entry 9", 4, 90, readable=False)
     record = parsed_record(record_text(title, turns, ["Changed: a.py (8)"], 100))

@@ -10,13 +10,13 @@ TURNS = (
     RecordTurn(
         first="3",
         role="assistant",
-        calls=(CallLine(tool="Bash", subject="git diff a.py", outcome="214 lines", quotes=("+def f(\n+  x",)),),
+        calls=(CallLine(tool="Bash", subject="git diff a.py", outcome="214 lines", quotes=("«+def f(\n+  x»",)),),
     ),
-    RecordTurn(first="9", role="user", words="use one link"),
+    RecordTurn(first="9", role="user", words="«use one link»"),
     RecordTurn(first="11", role="assistant", calls=(CallLine(tool="Read", subject="src/a.py"),)),
     RecordTurn(first="13", role="assistant", calls=(CallLine(tool="Read", subject="src/b.py"),)),
     RecordTurn(first="15", role="assistant", calls=(CallLine(tool="Grep", subject="link", outcome="14 matches"),)),
-    RecordTurn(first="23", role="assistant", words="好的，我来修改。"),
+    RecordTurn(first="23", role="assistant", words="«好的，我来修改。»"),
 )
 
 
@@ -87,8 +87,8 @@ def test_names_alone_stand_at_the_end_of_the_line_that_their_turns_share():
             (7, "/srv/app/a.py", ("MAX_ROWS",)),
         )
     ]
-    said = RecordTurn(first="9", role="user", words="go on", names=("T-1000",))
-    beside = RecordTurn(first="10", role="assistant", words="Now b.", calls=(reads[1].calls[0],))
+    said = RecordTurn(first="9", role="user", words="«go on»", names=("T-1000",))
+    beside = RecordTurn(first="10", role="assistant", words="«Now b.»", calls=(reads[1].calls[0],))
     assert record_text("[title]", [*reads, said, beside], (), 100).splitlines()[1:] == [
         "3-7 Read /srv/app/a.py, /srv/app/b.py, a.py «load_all … MAX_ROWS»",
         "9 user «go on» «T-1000»",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from transom.core.message import Call
@@ -41,18 +42,26 @@ NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
 _LIMITS = ("ms", "tokens", "seconds", "timeout", "limit", "offset")
 """How the name of an argument ends that only says how long or how much, if its value is a number."""
 
+CACHED = 32
+"""How many calls' arguments are cached: an entry is read for its text, its action and its passages."""
+
 _NO_NAME = re.compile(r"\s|\A\d{0,6}\Z|\A\d{4}-\d\d-\d\d")
 _ID = re.compile(r"(?=.*[A-Z\d])[\w#@.:-]{4,64}\Z")
 
 
-def arguments(call: Call) -> Iterator[tuple[str, str]]:
-    """Yield the values in a call's arguments, at every depth, each with the nearest key around it ("" if there is
-    none). A value that is no text is given as JSON. Arguments that are not JSON are one value."""
+def arguments(call: Call) -> Sequence[tuple[str, str]]:
+    """The values in a call's arguments, at every depth, each with the nearest key around it ("" if there is none). A
+    value that is no text is given as JSON. Arguments that are not JSON are one value."""
+    return _values(call.args)
+
+
+@lru_cache(maxsize=CACHED)
+def _values(args: str) -> Sequence[tuple[str, str]]:
     try:
-        stack: list[tuple[str, object]] = [("", json.loads(call.args))]
+        stack: list[tuple[str, object]] = [("", json.loads(args))]
     except (ValueError, RecursionError):
-        yield "", call.args
-        return
+        return (("", args),)
+    found: list[tuple[str, str]] = []
     while stack:
         key, item = stack.pop()
         if isinstance(item, dict):
@@ -60,7 +69,8 @@ def arguments(call: Call) -> Iterator[tuple[str, str]]:
         elif isinstance(item, list):
             stack.extend((key, kid) for kid in reversed(cast("list[Any]", item)))
         else:
-            yield key, item if isinstance(item, str) else json.dumps(item)
+            found.append((key, item if isinstance(item, str) else json.dumps(item)))
+    return tuple(found)
 
 
 def is_limit(key: str, value: str) -> bool:

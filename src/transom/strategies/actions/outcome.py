@@ -84,11 +84,9 @@ _LAUNCHED = re.compile(
     r"(?:launched|started|spawned|queued|running in (?:the )?background)\b|\s*(?:launched|started|spawned) \w",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(
-    r"(?:\A|\n)Shell cwd was reset to [^\n]*\s*\Z|\A\s*\(?(?:\w{1,20} completed with no output"
-    r"|Tool ran without output or errors\.?)\)?\s*\Z"
-)
-"""What clients say behind an output, and how they say that there was none."""
+_RESET = "Shell cwd was reset to "
+_NO_OUTPUT = re.compile(r"\s*\(?(?:\w{1,20} completed with no output|Tool ran without output or errors\.?)\)?\s*")
+"""How the line begins that clients put behind an output, and how they say that there was none."""
 _REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 """Between these a client puts what it wants to tell the model behind a result."""
 _MADE = re.compile(
@@ -204,7 +202,10 @@ def _output(text: str) -> str:
     """What the tool gave, without what its client says behind it, or in place of no output."""
     if text.rstrip().endswith(_REMINDER_END):
         text = text[: max(0, text.rfind(_REMINDER))]
-    return _BESIDE.sub("", text)
+    before, mark, folder = text.rpartition(_RESET)
+    if mark and before[-1:] in {"", "\n"} and "\n" not in folder.rstrip():
+        text = before[:-1]
+    return "" if _NO_OUTPUT.fullmatch(text) else text
 
 
 def _summaries(text: str) -> Iterator[tuple[str, int]]:

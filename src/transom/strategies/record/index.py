@@ -287,7 +287,7 @@ class Index:
                 return [report or (0, len(text))]
             return refusal_reason(text) if is_refused else own_words(text)
 
-        names = frozenset(name for passage in passages for name in passage.names)
+        names = frozenset(chain.from_iterable(one.names for one in passages))
         actions = tuple([action_of(call, self.tools) for call in calls])
         return Indexed(
             passages=tuple(passages),
@@ -338,7 +338,7 @@ def _passages(
     starts = [start for start, _ in spans]
     for at, names in names_in(text, talk=talk):
         where = bisect_right(starts, at) - 1
-        if at < spans[where][1] and not any(start <= offset + at < end for start, end in keys):
+        if at < spans[where][1] and not (keys and any(start <= offset + at < end for start, end in keys)):
             found[where].extend(names)
     last = len(spans) - 1
     for at, ((start, end), runs) in enumerate(zip(spans, found, strict=True)):
@@ -349,8 +349,11 @@ def _passages(
 
 def _tally(counts: Counter[str], of: Iterable[str], times: int) -> None:
     """Count up or down; forget what comes to zero."""
+    if times > 0:
+        counts.update(of)
+        return
     for one in of:
-        counts[one] += times
+        counts[one] -= 1
         if not counts[one]:
             del counts[one]
 

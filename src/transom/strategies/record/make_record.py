@@ -172,7 +172,7 @@ class _FoldedTurns:
         self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
         self.beside = visible(view, target, folded)  # what the window shows beside the new records
         self.changes = Changes(view, target, self.index)
-        self._turns: dict[tuple[int, str], RecordTurn] = {}
+        self._turns: dict[tuple[object, ...], RecordTurn] = {}
         self._readable: dict[int, list[tuple[str, int]]] = {}
         self._shown: dict[int, Span] = {}
 
@@ -285,8 +285,13 @@ class _FoldedTurns:
         view, index, passages = self.view, self.index, self.passages
         choice = PassageChoice(passages, tag=TAG if self.talk >= MOSTLY_TALK else OWN_LINE)
         items = [one.names for one in passages]
-        within = (passage for passage in passages if _is_within(passage, already))
-        quoted = {name for passage in within for name in passage.names}
+        quoted = {
+            name
+            for one in passages
+            for start, end in already.get((one.entry, one.text), ())
+            if start <= one.start and one.end <= end
+            for name in one.names
+        }
         choice.cover(
             (1 - LESS_NAMES_FOR_CHAT * self.talk) * room,
             items,
@@ -324,11 +329,10 @@ class _FoldedTurns:
         alone: dict[int, list[str]] = {}
         for entry, name in names:
             alone.setdefault(self._places[entry], []).append(quoting.disarmed(name, self.view.notes))
-        turns, of_unit = list(self._unquoted), defaultdict[int, dict[tuple[int, int], list[Span]]](dict)
+        of_unit = defaultdict[int, dict[tuple[int, int], list[Span]]](dict)
         for place, some in sorted(spans.items()):
             of_unit[self._places[place[0]]][place] = some
-        for at, its_spans in of_unit.items():
-            turns[at] = self._turn_of(self.units[at], its_spans)
+        turns = [self._turn_of(unit, of_unit.get(at, {})) for at, unit in enumerate(self.units)]
         for at, its_names in alone.items():
             turns[at] = replace(turns[at], names=tuple(its_names))
         return turns
@@ -344,19 +348,13 @@ class _FoldedTurns:
         return lines
 
     @cached_property
-    def _unquoted(self) -> list[RecordTurn]:
-        """The units as turns of which nothing is quoted."""
-        return [self._turn(unit, {}) for unit in self.units]
-
-    @cached_property
     def _places(self) -> dict[int, int]:
         """The index in `units` of the unit that has an entry."""
         return {seq: at for at, unit in enumerate(self.units) for seq in unit.seqs}
 
     def _turn_of(self, unit: Unit, spans: Spans) -> RecordTurn:
-        """A unit of which something is quoted as a turn, cached: from one try of a record to the next, most turns quote
-        the same."""
-        key = unit.key, str(spans)
+        """A unit as a turn, cached: from one try of a record to the next, most turns quote the same."""
+        key = unit.key, *((place, *some) for place, some in spans.items())
         if (found := self._turns.get(key)) is None:
             found = self._turns[key] = self._turn(unit, spans)
         return found
@@ -389,7 +387,7 @@ class _FoldedTurns:
                     subject=quoting.name_in_a_line(title),
                     path=quoting.name_in_a_line(_path(action)) if title == action.about else "",
                     outcome=self._outcome(done, "\n".join(said)) + self._answered(done),
-                    quotes=tuple(quotes),
+                    quotes=tuple(map(quoting.quote_marks, quotes)),
                     chosen=chosen is not None,
                     failed=ended is not None and ended.failed,
                     has_verdict=ended is not None and (ended.ran or (ended.has_verdict and ended.failed)),
@@ -398,7 +396,7 @@ class _FoldedTurns:
         return RecordTurn(
             first=self.changes.number(unit.seqs[0]),
             role=indexed.role,
-            words="\n".join(words),
+            words=quoting.quote_marks("\n".join(words)) if words else "",
             media=indexed.media,
             calls=tuple(calls),
             changes=bool(self.changes.made_by(unit)),
@@ -444,12 +442,6 @@ def _path(action: Action) -> str:
     end = action.about.removeprefix("…")
     paths = [name for name in action.names if name == end or (end != action.about and name.endswith(end))]
     return paths[0] if len(paths) == 1 and "/" in paths[0] and len(paths[0]) <= LONGEST_PATH else ""
-
-
-def _is_within(passage: Passage, spans: Spans) -> bool:
-    """Whether a passage is in one of the spans."""
-    found = spans.get((passage.entry, passage.text), ())
-    return any(start <= passage.start and passage.end <= end for start, end in found)
 
 
 def _passages(

@@ -15,7 +15,7 @@ READABLE = 40
 """Data has fewer quotation marks and slashes than one in this many characters; JSON and paths have more."""
 
 _NO_BLANKS = re.compile(r"(?<![!-~])(?:[!-~]{160,}+|(?:[A-Za-z0-9+/=_-]{40,}+\s++){4,})")
-_FRAME = re.compile(r"^[^\n]*(?:\x1b\[(?![\d;]{0,20}m)|[\u2800-\u28ff\x08])[^\n]*", re.MULTILINE)
+_FRAME = re.compile(r"[\x1b\x08\u2800-\u28ff](?:(?<!\x1b)|\[(?![\d;]{0,20}m))")
 
 
 def unreadable(text: str) -> list[Span]:
@@ -23,8 +23,11 @@ def unreadable(text: str) -> list[Span]:
     the first `SCANNED_FOR_NOISE` characters are looked at, in time that is linear in their number."""
     text = text[:SCANNED_FOR_NOISE]
     spans = [found.span() for found in _NO_BLANKS.finditer(text) if _is_data(found[0])]
-    if "\x1b" in text or "\x08" in text or not text.isascii():
-        spans += [found.span() for found in _FRAME.finditer(text)]
+    end = 0
+    for found in _FRAME.finditer(text):
+        if found.start() >= end:  # else its line is known
+            start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end()) + 1 or len(text)
+            spans.append((start, end))
     return joined(spans)
 
 

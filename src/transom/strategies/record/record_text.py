@@ -44,9 +44,9 @@ multiple of that room."""
 
 
 class CallLine(Struct, frozen=True, kw_only=True):
-    """One call of a turn: the tool, what the call was about, how it ended, and what is quoted of its arguments and of
-    its result. `path`: the whole path if the subject is a file, else empty. `chosen`: its line stands in for a quote.
-    `has_verdict`: it was a test run that says how it ended."""
+    """One call of a turn: the tool, what the call was about, how it ended, and the quotes of its arguments and of its
+    result, with their marks. `path`: the whole path if the subject is a file, else empty. `chosen`: its line stands in
+    for a quote. `has_verdict`: it was a test run that says how it ended."""
 
     tool: str
     subject: str = ""
@@ -71,8 +71,8 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
 class RecordTurn(Struct, frozen=True, kw_only=True):
     """One folded turn: a message, with its calls. `first`: the number of its first entry. `role`: who wrote the
-    message. `words`: what is quoted of it; empty if nothing. `media`: its images and files, in words. `names`: names
-    that are quoted alone. `changes`: whether its calls changed or made something."""
+    message. `words`: the quote of it, with its marks; empty if nothing is quoted. `media`: its images and files, in
+    words. `names`: names that are quoted alone. `changes`: whether its calls changed or made something."""
 
     first: str
     role: str
@@ -129,7 +129,7 @@ def _with_paths(turns: Sequence[RecordTurn]) -> Iterator[RecordTurn]:
 def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
     """The lines of a turn of which something is quoted. Each of its calls with a quote has its own; the first call
     stands behind what was said beside it."""
-    said = quoting.quote_marks(turn.words) if turn.words else ""
+    said = turn.words
     if not turn.calls:
         yield _with_names(f"{turn.first} {turn.role_and_media} {said}", [turn])
         return
@@ -139,7 +139,7 @@ def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
             line = of_line[0].text if has_quotes else quoting.BETWEEN_CALLS.join(_joined_calls(of_line))
             yield f"{turn.first} {said} {line}" if said else f"{turn.first} {line}"
             said = ""
-            yield from (quoting.quote_marks(quote) for call in of_line for quote in call.quotes)
+            yield from (quote for call in of_line for quote in call.quotes)
     if turn.names:
         yield _names_alone([turn])
 

@@ -40,7 +40,7 @@ def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
     """The names in what the window shows of `one`; not those in parts that were trimmed away."""
     if isinstance(one, Unit) and not one.trims:
         return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
-    return frozenset[str]().union(*map(index.names, visible_texts(one)))
+    return index.names("\n".join(visible_texts(one)))
 
 
 def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:

@@ -16,7 +16,13 @@ from functools import lru_cache
 MIN_NAME, MAX_NAME = 4, 200
 """Characters of the shortest and the longest name; anything longer is data."""
 
-_RUN = re.compile(r"https?://[^\s\"'<>)\]}]+|[A-Za-z0-9_~./@$#-]{4,}", re.ASCII)
+_IN_NAMES = r"A-Za-z0-9_~./@$#-"
+_RUN = re.compile(
+    rf"(?<![{_IN_NAMES}])(?![A-Za-z][a-z]*+[.-]?+(?![:{_IN_NAMES}]))"
+    rf"(?:https?://[^\s\"'<>)\]}}]+|[{_IN_NAMES}]{{4,}})",
+    re.ASCII,
+)
+"""A run of name characters, but for plain words, which are most of a text and never names."""
 _MARK = re.compile(r"[0-9_]|[^./@~][./@][^./@]|[a-z0-9][A-Z]|[A-Z]{2}[a-z]", re.ASCII)
 _PART = re.compile(r"[^/@.:?&=#~$-]+")
 _QUOTED = re.compile(
@@ -43,10 +49,10 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
     text. `talk`: the text is somebody's own words, so what is in quotes must be one word or look like code.
     """
     for match in _RUN.finditer(text):
-        run = match.group()
-        found = names_of(run) if len(run) <= MAX_NAME else ()
-        is_number_of_line = run[0].isdecimal() and _is_line_number(text, match)
-        if found and not is_number_of_line and not _KEY_ENDS.match(text, match.end()):
+        run = match[0]
+        if len(run) > MAX_NAME or not (found := names_of(run)) or _KEY_ENDS.match(text, match.end()):
+            continue
+        if not run[0].isdecimal() or not _is_line_number(text, match):
             yield match.start(), found
     if not text.isascii():
         yield from ((match.start(), (match[1],)) for match in _TITLE.finditer(text))

@@ -80,7 +80,9 @@ def ending(result: ToolResult, tool: str = "") -> tuple[int | None, bool]:
 
 def stated_code(text: str) -> tuple[int, Span] | None:
     """The exit code that a text names near its start or its end, and the span that names it; None if it names none."""
-    found = _EXIT.search(text[:NEAR_ENDS]) or _EXIT.search(text, max(0, len(text) - NEAR_ENDS))
+    found = _EXIT.search(text[:NEAR_ENDS])
+    if found is None and len(text) > NEAR_ENDS:
+        found = _EXIT.search(text, len(text) - NEAR_ENDS)
     return None if found is None else (int(found[1]), found.span())
 
 
