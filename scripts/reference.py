@@ -422,6 +422,7 @@ def code(text: str) -> str:
     return f"```python\n{text}\n```"
 
 
+@cache
 def command_group() -> Any:
     """The command line, as its library knows it."""
     return typer.main.get_command(command_line.app)

@@ -31,23 +31,17 @@ from scripts.reference import (
 
 import transom
 
-NAMES = [(module, name) for module in MODULES for name in public_names(import_module(module))]
-MEMBERS = [
-    (module, name, member, found)
-    for module, name in NAMES
-    if isinstance(getattr(import_module(module), name), type)
-    for member, found in members(getattr(import_module(module), name))
-]
 
-FIELDS = [
-    (module, name, field)
-    for module, name in NAMES
-    if isinstance(getattr(import_module(module), name), type)
-    for field in fields(getattr(import_module(module), name))
-]
+# Not at the collection: these import every module with its framework, in each process that collects tests.
+@cache
+def names() -> list[tuple[str, str]]:
+    return [(module, name) for module in MODULES for name in public_names(import_module(module))]
 
 
-KINDS = {name for _, name in NAMES}
+@cache
+def classes() -> list[tuple[str, str, type]]:
+    found = [(module, name, getattr(import_module(module), name)) for module, name in names()]
+    return [(module, name, kind) for module, name, kind in found if isinstance(kind, type)]
 
 
 @cache
@@ -69,7 +63,7 @@ def sections(page: str) -> dict[str, str]:
 
 def test_every_name_has_its_place() -> None:
     listed = [(page.module, name) for page in pages_of_names() for name in page.names]
-    assert sorted(listed) == sorted(NAMES), "give the new name a place in PARTS of scripts/reference.py"
+    assert sorted(listed) == sorted(names()), "give the new name a place in PARTS of scripts/reference.py"
     assert set(PARTS) <= {page.title for page in pages_of_names()}
 
 
@@ -85,9 +79,9 @@ def test_every_package_with_public_names_has_a_page() -> None:
 
 
 def test_every_public_name_has_a_section() -> None:
-    unlisted = [f"{module}.{name}" for module, name in NAMES if f"## {name}" not in headings(file_of(module, name))]
+    unlisted = [f"{module}.{name}" for module, name in names() if f"## {name}" not in headings(file_of(module, name))]
     assert unlisted == [], "they have no section"
-    unexplained = [f"{module}.{name}" for module, name in NAMES if not explanation(module, name).strip()]
+    unexplained = [f"{module}.{name}" for module, name in names() if not explanation(module, name).strip()]
     assert unexplained == []
 
 
@@ -100,13 +94,15 @@ def explanation(module: str, name: str) -> str:
 def test_every_method_has_a_section_and_a_docstring() -> None:
     unlisted = [
         f"{module}.{name}.{method}"
-        for module, name, method, _ in MEMBERS
+        for module, name, kind in classes()
+        for method, _ in members(kind)
         if f"### {method}" not in headings(file_of(module, name))
     ]
     assert unlisted == [], "they have no section"
     unexplained = [
         f"{module}.{name}.{method}"
-        for module, name, method, found in MEMBERS
+        for module, name, kind in classes()
+        for method, found in members(kind)
         if not (doc(found) or protocol_doc(import_module(module), method) or method.startswith("test_"))
     ]
     assert unexplained == [], "they have no docstring"
@@ -115,16 +111,17 @@ def test_every_method_has_a_section_and_a_docstring() -> None:
 def test_every_field_is_explained() -> None:
     """By a text behind it, which is a row of a table, or by its name in the docstring of the class, or of its public
     base class that has it."""
+    all_fields = [(module, name, field) for module, name, kind in classes() for field in fields(kind)]
     wrong = [
-        f"{module}.{name}.{field}: {lack}" for module, name, field in FIELDS if (lack := lacks(module, name, field))
+        f"{module}.{name}.{field}: {lack}" for module, name, field in all_fields if (lack := lacks(module, name, field))
     ]
     assert wrong == []
 
 
 def lacks(module: str, name: str, field: str) -> str:
     """What the explanation of a field lacks; empty if nothing."""
-    kind = getattr(import_module(module), name)
-    bases = [base for base in kind.__mro__[1:] if base.__name__ in KINDS and field in fields(base)]
+    kind, kinds = getattr(import_module(module), name), {each for _, each in names()}
+    bases = [base for base in kind.__mro__[1:] if base.__name__ in kinds and field in fields(base)]
     owner = bases[-1] if bases else kind
     if field not in field_texts(owner) and f"`{field}`" not in doc(owner):
         return "a text"
@@ -156,8 +153,12 @@ def test_the_files_are_current() -> None:
         assert written[name] == text, f"docs/reference/{name} is not what the code says: run `make reference`"
 
 
-LISTED = {module: set(public_names(import_module(module))) for module in MODULES}
-LISTED |= {module: set(names) for module, names in ELSEWHERE.items()}
+@cache
+def listed() -> dict[str, set[str]]:
+    found = {module: set(public_names(import_module(module))) for module in MODULES}
+    return found | {module: set(names) for module, names in ELSEWHERE.items()}
+
+
 IMPORT = re.compile(r"^\s*from (transom[\w.]*) import (?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 ROOT = FOLDER.parent.parent
@@ -171,5 +172,5 @@ def test_pages_and_examples_import_only_what_is_listed(path: Path) -> None:
     code = text if path.suffix == ".py" else "\n".join(PYTHON.findall(text))
     for found in IMPORT.finditer(code):
         for name in filter(None, (each.partition(" as ")[0].strip() for each in (found[2] or found[3]).split(","))):
-            is_module = f"{found[1]}.{name}" in LISTED
-            assert is_module or name in LISTED.get(found[1], ()), f"{found[1]}.{name} is not in the reference"
+            is_module = f"{found[1]}.{name}" in listed()
+            assert is_module or name in listed().get(found[1], ()), f"{found[1]}.{name} is not in the reference"
