@@ -15,8 +15,7 @@ from transom.core.edit import Fold
 from transom.core.entry import Meta
 from transom.core.message import Head, Instruction, Recalled, Text
 from transom.errors import InvalidSetting
-from transom.search import SearchFilters, search_index, sqlite_index
-from transom.search import query as search_query
+from transom.search import SearchFilters, ranking, search_index, sqlite_index
 from transom.stores import open_store, postgres_search
 from transom.testing import call, hidden, result, says, talk
 
@@ -313,7 +312,7 @@ def test_two_processes_share_the_file(tmp_path):
 
 
 def test_common_words_are_looked_up_in_few_rows(monkeypatch, tmp_path):
-    monkeypatch.setattr(search_query, "MOST_ROWS", 50)
+    monkeypatch.setattr(ranking, "MOST_ROWS", 50)
     store = open_store("memory:")
     append(store, "trip", talk(*["common words here"] * 300, "common rare words", *["common"] * 20))
     assert found(store, "common rare")[0] == ("trip", 300)
@@ -322,7 +321,7 @@ def test_common_words_are_looked_up_in_few_rows(monkeypatch, tmp_path):
 
 
 def test_filters_hold_before_the_newest_rows_are_taken(monkeypatch):
-    monkeypatch.setattr(search_query, "MOST_ROWS", 50)
+    monkeypatch.setattr(ranking, "MOST_ROWS", 50)
     store = open_store("memory:")
     append(store, "trip", talk(*["common words"] * 100, *[hidden("common words")] * 100))
     for query in ("common", "common words", "comm"):
@@ -332,8 +331,8 @@ def test_filters_hold_before_the_newest_rows_are_taken(monkeypatch):
 
 
 def test_of_common_words_those_that_are_together_come_first(monkeypatch):
-    monkeypatch.setattr(search_query, "MOST_ROWS", 50)
-    monkeypatch.setattr(search_query, "ENOUGH_ROWS", 5)
+    monkeypatch.setattr(ranking, "MOST_ROWS", 50)
+    monkeypatch.setattr(ranking, "ENOUGH_ROWS", 5)
     store = open_store("memory:")
     append(store, "trip", talk("harbour pilot", *["harbour"] * 90, *["pilot"] * 90, *["walk to the harbour"] * 90))
     assert found(store, "pilot harbour")[0] == ("trip", 0)
@@ -371,7 +370,7 @@ def test_many_named_conversations_are_searched_and_no_other(store, monkeypatch):
         def embed(self, texts, /):
             return [[len(text), 1.0] for text in texts]
 
-    monkeypatch.setattr(search_query, "MOST_LOG_WORDS", 1)
+    monkeypatch.setattr(ranking, "MOST_LOG_WORDS", 1)
     for name in ("trip", "walk", "swim"):
         append(store, name, talk("a needle", "some hay"), user_id=name)
     index, named = search_index(store), {"conversations": ("trip", "swim")}
