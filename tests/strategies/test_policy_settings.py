@@ -18,7 +18,7 @@ from transom.testing import WordCounter
 BUDGET = Budget(context=2_000)
 
 
-def compactions(policy: Policy, turns: int = 160, *, tools: bool = True) -> list[tuple[float, float, float]]:
+def compactions(policy: Policy, turns: int = 110, *, tools: bool = True) -> list[tuple[float, float, float]]:
     """For each compaction: how full the window before it was, how full it is after it, and the share of the room that
     is whole turns."""
     found: list[tuple[float, float, float]] = []
@@ -74,7 +74,7 @@ def test_a_compaction_leaves_room_below_a_lower_trigger() -> None:
     for tools in (True, False):
         found = compactions(policy_named("default", trigger=0.6), tools=tools)
         assert max(full for _, full, _ in found) < 0.6
-        assert len(found) < 80
+        assert len(found) < 55
 
 
 def test_without_settings_it_is_the_policy_itself() -> None:
@@ -149,7 +149,7 @@ def test_a_policy_of_ones_own_compacts_at_its_trigger() -> None:
         for trigger in (0.4, 0.9):
             policy = Policy(name="mine", pressure=steps, last_resort=LAST_RESORT, trigger=trigger)
             for tools in (True, False):
-                found = compactions(policy, turns=100, tools=tools)
+                found = compactions(policy, tools=tools)
                 assert all(trigger - 0.07 < before < trigger for before, _, _ in found)
                 assert all(after < trigger for _, after, _ in found)
                 assert len(found) < 70
