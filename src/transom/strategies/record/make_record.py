@@ -107,7 +107,7 @@ def make_record(
     lines = min(LINES * size, found.tokens_of_lines())
     is_talk = talk >= MOSTLY_TALK
     best: MadeRecord | None = None
-    share, more = 1.0, 0.0
+    share, more, least = 1.0, 0.0, 0.0
     for _ in range(TRIES):
         of_user, *of_others = IN_TALK if is_talk else OF_MESSAGES
         messages, tokens = found.messages.chosen(share * of_user * size, *(share * part * size for part in of_others))
@@ -118,12 +118,12 @@ def make_record(
             made = found.filled(quoted, endings, lines, made, size)
             if best is not None and made.tokens <= best.tokens:
                 break  # there is nothing more to quote
-            best = made
+            best, least = made, more
             if made.tokens >= SMALLER * size:
                 break
             more += size - made.tokens
         elif best is not None:
-            break
+            more = (least + more) / 2
         else:
             share *= NEXT * size / made.tokens
             lines *= share

@@ -67,14 +67,10 @@ class MessageQuotes:
         """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` tokens and
         those that the user's quotes leave. If the quotes of agents and programs do not fit even at their shortest, they
         may have `more` tokens; then the oldest are left out."""
-        said, tokens = next((one for one in self._whole if one[1] <= of_user), None) or self._by_words(of_user)
+        whole = (self._quoted([(one, most) for one in self._said]) for most in SAID)
+        said, tokens = next((one for one in whole if one[1] <= of_user), None) or self._by_words(of_user)
         others, more_tokens = self._fitting(of_others + max(0.0, of_user - tokens), more)
         return merged(said, others), tokens + more_tokens
-
-    @cached_property
-    def _whole(self) -> list[Chosen]:
-        """Quotes of what the user said, one for each number in `SAID`; of a longer message its beginning and end."""
-        return [self._quoted([(one, most) for one in self._said]) for most in SAID]
 
     def _by_words(self, room: float) -> Chosen:
         """The sentences of the user with most words that no other has, in this many tokens. If no word is rare, an

@@ -1,0 +1,53 @@
+"""How the size of a record is found: what is quoted takes more or less than was estimated."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from transom.strategies.record import make_record as module
+
+SIZE = 1_000
+
+
+class Turns:
+    """Turns of which a record has as many tokens as `tokens` says of the room for quotes."""
+
+    def __init__(self, tokens):
+        self.tokens, self.tries = tokens, 0
+        self.messages = SimpleNamespace(chosen=lambda *_: ({}, 0))
+
+    def endings(self, size):
+        return []
+
+    def tokens_of_lines(self):
+        return 0
+
+    def quotes(self, room, already, *, by_words):
+        self.tries += 1
+        return {(0, 0): [(0, max(0, int(self.tokens(room))))]}
+
+    def record(self, quoted, endings, lines):
+        return module.MadeRecord("", quoted[0, 0][0][1])
+
+    def filled(self, quoted, endings, lines, made, size):
+        return made
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        lambda room: 400 if room < SIZE else 400 + 5 * (room - SIZE),  # long passages, where names left much room
+        lambda room: 0.3 * room,
+        lambda room: 1.7 * room,
+        lambda room: 1.2 * room if room > 700 else 0.5 * room,
+    ],
+)
+def test_a_record_has_its_size_however_wrong_the_estimate_is(monkeypatch, tokens):
+    turns = Turns(tokens)
+    monkeypatch.setattr(module, "_FoldedTurns", lambda *_: turns)
+    target = SimpleNamespace(counter=SimpleNamespace(count=len))
+    made = module.make_record(None, target, (), (), SIZE)
+    assert 0.8 * SIZE <= made.tokens <= module.LARGER * SIZE, made.tokens
+    assert turns.tries <= module.TRIES
