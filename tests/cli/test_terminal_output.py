@@ -53,7 +53,7 @@ def test_a_real_terminal_gets_colours_and_no_line_is_too_long():
 
 
 def test_long_work_on_a_terminal_has_a_progress_bar():
-    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(60)} for n in range(12)))
+    write_jsonl("chats.jsonl", *({"id": f"chat {n}", "messages": chat(25)} for n in range(12)))
     code, seen = on_a_terminal("replay", "chats.jsonl", "--budget", "5000", columns=100)
     assert code == 0
     assert "━" in seen
