@@ -23,10 +23,12 @@ import zstandard
 from google import genai
 from test_wrap import BUDGET, LIMIT, NONE, STEPS, faults, run, said
 
+from loopback_server import PostHandler
+from loopback_server import serving as loopback_serving
 from sdk_agents import AGENTS, anthropic_client, gemini_client, openai_client
 from strict_provider import ANSWER, TASK, StrictProvider, strict_provider
-from transom.http import Gateway
-from transom.proxy.app import ProxySettings
+from transom.http import Gateway, Transport
+from transom.proxy.app import Proxy, ProxySettings
 from transom.proxy.serve import listen, serve, serving
 from transom.stores import MemoryStore, Store, open_store
 
@@ -278,3 +280,64 @@ def test_a_request_for_a_title_takes_the_name_of_no_session_of_an_agent(header: 
             post(f"{url}/v1/messages", json={**body, **extra}, headers={header: "s"})
     named = {name: next(iter(store.open(name).read(0, 1))).body.parts[0].text[-1] for name in store.names()}
     assert named["s"] == ("0" if header == "x-transom-session" else "1")
+
+
+ODD_VALUES = {"utf-8": "名 ünï".encode(), "latin-1": "ünï".encode("latin-1"), "no text": b"\x80\xff"}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/other"])
+@pytest.mark.parametrize("value", ODD_VALUES.values(), ids=ODD_VALUES)
+def test_headers_pass_byte_for_byte_in_both_directions(value: bytes, path: str, stream: bool) -> None:
+    names = ("x-foo", "user-agent", "authorization", "x-api-key", "session_id", "x-transom-session", "content-type")
+    seen: list[dict[str, bytes]] = []
+    said = {"index": 0, "message": {"role": "assistant", "content": ANSWER}, "finish_reason": "stop"}
+    answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [said]}
+
+    def post_to(handler: PostHandler, _: str, __: dict[str, Any]) -> None:
+        seen.append({name.lower(): each.encode("latin-1") for name, each in handler.headers.items()})
+        kind = "text/event-stream" if stream else "application/json"
+        data = b"data: [DONE]\n\n" if stream else json.dumps(answer).encode()
+        handler.reply(200, kind, data, {"x-bar": value.decode("latin-1")})
+
+    body = json.dumps({"model": "m", "stream": stream, "messages": [{"role": "user", "content": TASK}]})
+    with loopback_serving(post_to) as server, serving(Gateway(MemoryStore()), ProxySettings(upstream=server)) as url:
+        got = post(f"{url}{path}", content=body, headers=[(name.encode(), value) for name in names])
+    assert (got.status_code, dict(got.headers.raw)[b"x-bar"]) == (200, value)
+    assert [{name: each.get(name) for name in names} for each in seen] == [
+        {name: None if name == "x-transom-session" else value for name in names}
+    ]
+
+
+@pytest.mark.parametrize("beside", [b"a", b"\xff"], ids=["ASCII beside", "no UTF-8 beside"])
+@pytest.mark.parametrize("is_proxy", [True, False], ids=["proxy", "transport"])
+@pytest.mark.parametrize(
+    ("value", "name"), [("名é".encode(), "名é"), ("é".encode("latin-1"), "é"), ("é".encode(), "é")]
+)
+def test_the_name_of_a_session_is_read_as_utf_8(value: bytes, name: str, is_proxy: bool, beside: bytes) -> None:
+    store, sent = MemoryStore(), {"model": "m", "messages": said(TASK)}
+    headers = [(b"x-transom-session", value), (b"x-beside", beside)]
+    with strict_provider(1) as server:
+        if is_proxy:
+            with proxied(server, store) as url:
+                assert post(f"{url}/v1/chat/completions", json=sent, headers=headers).status_code == 200
+        else:
+            with httpx2.Client(transport=Transport(Gateway(store), owns_gateway=True)) as client:
+                assert client.post(f"{server.url}/v1/chat/completions", json=sent, headers=headers).status_code == 200
+    assert store.names() == [name]
+
+
+def test_an_error_of_the_proxy_itself_is_answered_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("sk-secret")
+
+    monkeypatch.setattr(Proxy, "forwarded", broken)
+    with proxy(MemoryStore()) as (_, url):
+        answer = post(f"{url}/v1/models", content=b"")
+        metrics = get(f"{url}/metrics").text
+    assert (answer.status_code, answer.json()["error"]["type"]) == (500, "transom_proxy_error")
+    assert "sk-secret" not in answer.text
+    assert "ValueError" in caplog.text
+    assert 'transom_requests_total{kind="other",status="500"} 1.0' in metrics

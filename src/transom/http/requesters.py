@@ -38,18 +38,27 @@ def requester_of(tenant: str, headers: Mapping[str, str], body: CallBody, sessio
     """Make the requester of a request. `session`: the gateway's own.
 
     If the gateway has none, the first of `SESSION_HEADERS` that the request has names the session, else one of
-    `SESSION_FIELDS` in the body. In such a name, characters that a name cannot have become `_`, and it is cut after 100
-    characters.
+    `SESSION_FIELDS` in the body. A header is read as UTF-8 if it is that, else as Latin-1. In such a name, characters
+    that a name cannot have become `_`, and it is cut after 100 characters.
 
     A request is beside the conversation if the gateway has no session of its own, an agent's own header (not
     `x-transom-session`) names the session, and the request offers no tools: agents send that header with every request.
     """
     if session is not None:
         return Requester(tenant, session)
-    named = next((value for name in SESSION_HEADERS if (value := headers.get(name))), "")
+    named = next((_as_utf8(value) for name in SESSION_HEADERS if (value := headers.get(name))), "")
     if not named:
         found = map(body.value, SESSION_FIELDS)
         named = next((value for value in found if isinstance(value, str)), "")
     is_by_agent = SESSION_HEADERS[0] not in headers and any(name in headers for name in SESSION_HEADERS)
     session = _NOT_IN_NAMES.sub("_", named)[:_LONGEST_SESSION]
     return Requester(tenant, session, is_beside=is_by_agent and not body.offers_tools)
+
+
+def _as_utf8(value: str) -> str:
+    """A header's value that was decoded as Latin-1, decoded as UTF-8 instead; as it is if its bytes are no UTF-8, or if
+    it was decoded as UTF-8 already."""
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value

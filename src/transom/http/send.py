@@ -20,6 +20,8 @@ OWN_HEADERS = frozenset({SESSION_HEADERS[0]})
 _BODY_HEADERS = frozenset({"content-length", "transfer-encoding", "content-encoding", "accept-encoding"})
 """The headers about the length and the compression of a body. The body that we send is another one, uncompressed."""
 
+_RawHeaders = list[tuple[bytes, bytes]]
+
 
 class BaseSender:
     """What the two senders share. `inner`: the transport that sends. `request`: the client's."""
@@ -198,9 +200,9 @@ def forwarded(request: Any, body: bytes | None) -> Any:
         return request
     content = request.content if body is None else body
     dropped = OWN_HEADERS if body is None else OWN_HEADERS | _BODY_HEADERS
-    headers = [(name, value) for name, value in request.headers.multi_items() if name.lower() not in dropped]
+    headers = _without(request.headers, dropped)
     if body is not None:
-        headers.append(("accept-encoding", "identity"))
+        headers.append((b"accept-encoding", b"identity"))
     return type(request)(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
 
 
@@ -215,8 +217,15 @@ def _whole(request: Any, response: Any, reply: ClientReply) -> Any:
 
 def _rebuilt(response: Any, **body: Any) -> Any:
     """A response with the status and the headers of another one, and this body, which is not compressed."""
-    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _BODY_HEADERS]
+    headers = _without(response.headers, _BODY_HEADERS)
     return type(response)(response.status_code, headers=headers, extensions=response.extensions, **body)
+
+
+def _without(headers: Any, dropped: frozenset[str]) -> _RawHeaders:
+    """The headers but those with these names, as bytes: a header may have any bytes, and the libraries encode texts as
+    ASCII only."""
+    raw: _RawHeaders = headers.raw
+    return [(name, value) for name, value in raw if name.lower().decode("latin-1") not in dropped]
 
 
 @lru_cache(maxsize=8)

@@ -39,14 +39,17 @@ from transom.proxy.metrics import Metrics
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _HEADERS_NOT_SENT = frozenset(
     {
-        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailers", "upgrade"),
-        *("transfer-encoding", "host", "content-length", "content-encoding"),
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te", b"trailers", b"upgrade"),
+        *(b"transfer-encoding", b"host", b"content-length", b"content-encoding"),
     }
 )
 """Headers of a request that are not sent on: those for this one connection, and those about a body that is unpacked
 now."""
-_HEADERS_NOT_RETURNED = frozenset({"connection", "keep-alive", "transfer-encoding"})
+_HEADERS_NOT_RETURNED = frozenset({b"connection", b"keep-alive", b"transfer-encoding"})
 """Headers of an answer that the client does not get: those for the connection to the upstream server."""
+
+_NO_ANSWER = 499
+"""The status of a request without an answer: the client had gone away."""
 
 _LEAVES_BASE = re.compile(r"(^|[/\\])\.\.?([/\\;]|$)")
 """A segment `.` or `..` of an unquoted path."""
@@ -143,15 +146,15 @@ class Proxy:
         return f"key-{sha256(key.encode()).hexdigest()[:16]}" if key else ""
 
     def forwarded(self, scope: Scope, headers: Headers, body: bytes) -> httpx2.Request:
-        """The request for the upstream server: the same method, path, query and body. If the path of the upstream's URL
-        ("/v1") is also the beginning of the request's path, it is not doubled."""
+        """The request for the upstream server: the same method, path, query and body, and the headers byte for byte. If
+        the path of the upstream's URL ("/v1") is also the beginning of the request's path, it is not doubled."""
         base, path = self.settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
         ends = urlsplit(base).path
         if ends and path.startswith(f"{ends}/"):  # both have the /v1
             base = base[: -len(ends)]
         query = scope["query_string"].decode("latin-1")
         url = f"{base}{path}"
-        kept = [(name, value) for name, value in headers.items() if name not in _HEADERS_NOT_SENT]
+        kept = [(name, value) for name, value in headers.raw if name.lower() not in _HEADERS_NOT_SENT]
         timeout = dict.fromkeys(("connect", "read", "write", "pool"), self.settings.timeout)
         return httpx2.Request(
             scope["method"],
@@ -171,13 +174,13 @@ class Proxy:
 
 
 class _Call:
-    """One request at the proxy. `status`: of the answer; 499 until there is one, as if the client had gone away."""
+    """One request at the proxy. `status`: of the answer; `_NO_ANSWER` until there is one."""
 
     def __init__(self, proxy: Proxy, scope: Scope, receive: Receive, send: Send) -> None:
         self._proxy, self._scope, self._receive, self._send = proxy, scope, receive, send
         self._headers = Headers(raw=scope["headers"])
         self.exchange: Exchange | None = None
-        self.status = 499
+        self.status = _NO_ANSWER
 
     async def answer(self) -> None:
         """Read the request, send it, and give the answer to the client."""
@@ -191,8 +194,20 @@ class _Call:
             return
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch, tasks.cancel_scope)
-            await self._exchanged(body)
+            await self._answered(body)
             tasks.cancel_scope.cancel()
+
+    async def _answered(self, body: bytes) -> None:
+        """Do what `_exchanged` does. An error of the proxy itself is logged, and answered with 500 and its type."""
+        try:
+            await self._exchanged(body)
+        except _BrokeOffError:
+            raise
+        except Exception as error:
+            _logger.exception("a request failed in the proxy")
+            if self.status != _NO_ANSWER:  # a part of another answer has gone out
+                raise
+            await self.refuse(500, f"an error in the proxy itself, which its log has: {type(error).__name__}")
 
     async def _exchanged(self, body: bytes) -> None:
         """Refuse the request, count its tokens, or send it to the upstream server; and answer the client."""
@@ -226,9 +241,7 @@ class _Call:
     async def _respond(self, response: httpx2.Response) -> None:
         """Give the response to the client as it comes. If it breaks off, the client's breaks off too."""
         self.status = response.status_code
-        raw = [
-            (name, value) for name, value in response.headers.raw if name.lower().decode() not in _HEADERS_NOT_RETURNED
-        ]
+        raw = [(name, value) for name, value in response.headers.raw if name.lower() not in _HEADERS_NOT_RETURNED]
         try:
             await self._send({"type": "http.response.start", "status": response.status_code, "headers": raw})
             async for chunk in response.stream:  # type: ignore[union-attr]
