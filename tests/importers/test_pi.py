@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from sessions import jsonl
 
-from transom.importers import Recorded, read
+import transom
+from transom.core.message import Text, ToolResult
+from transom.exporters import export
+from transom.importers import Recorded, import_file, read
+from transom.stores import MemoryStore
 from transom.wire.openai import violations
 
 AT = "2026-01-02T03:04:05.000Z"
@@ -102,3 +108,68 @@ def test_what_is_beside_the_way_to_the_newest_entry_was_taken_back(session):
         found, skipped = session(*lines)
         assert [message["content"] for message in found.messages] == contents
         assert skipped == [f"s.jsonl: left out {many} of branches that were taken back" for many in dropped]
+
+
+CALL = {**call("t1", cmd="ls"), "thoughtSignature": "of the call"}
+FAILED = {"toolCallId": "t1", "toolName": "bash", "isError": True}
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [
+            {"type": "thinking", "thinking": "Hm.", "thinkingSignature": "s"},
+            {**text("I look."), "textSignature": "t"},
+            CALL,
+        ],
+        [{"type": "thinking", "thinking": "", "thinkingSignature": "s", "redacted": True}, CALL],
+        [{"type": "thinking", "thinking": "One\ntwo"}, CALL, {"type": "thinking", "thinking": "Three"}, text("Then.")],
+        [text("One."), text("Two."), {"type": "odd", "data": 1}, text(""), call("t1")],
+        [text(""), call("t1")],
+        [{"type": "thinking", "thinking": "Hm."}, text("I look."), call("t1", cmd="ls")],
+    ],
+    ids=["signatures", "redacted", "order", "texts", "empty text", "plain"],
+)
+@pytest.mark.parametrize(
+    "parts", [[text("no file")], [text("")], [{"type": "image", "data": "QUJD", "mimeType": "image/png"}]]
+)
+def test_an_export_gives_back_what_openai_chat_has_no_place_for(tmp_path, blocks, parts):
+    path, store = tmp_path / "s.jsonl", MemoryStore()
+    lines = [HEADER, entry("a", None, "user", "Go."), entry("b", "a", "assistant", blocks)]
+    path.write_text(jsonl(*lines, entry("c", "b", "toolResult", parts, **FAILED, details={"diff": "+1"})))
+    (done,) = import_file(path, store)
+    log = store.open(done.conversation)
+    exported = [json.loads(line)["message"] for line in b"".join(export(log)).splitlines()[1:]]
+    assert exported[1]["content"] == blocks
+    assert exported[2] == {"role": "toolResult", "content": parts, **FAILED, "details": {"diff": "+1"}}
+    failed = [entry.body.failed for entry in log.read() if isinstance(entry.body, ToolResult)]
+    assert failed == [True]
+    path.write_bytes(b"".join(export(log)))
+    (again,) = import_file(path, store, id=done.conversation)
+    assert (again.messages, again.earlier) == (0, 3)
+
+
+@pytest.mark.parametrize("is_error", [True, False])
+def test_only_failed_results_are_failed(tmp_path, is_error):
+    path, store = tmp_path / "s.jsonl", MemoryStore()
+    asked = [HEADER, entry("a", None, "user", "Go."), entry("b", "a", "assistant", [call("t1")])]
+    path.write_text(jsonl(*asked, entry("c", "b", "toolResult", [text("x")], **{**FAILED, "isError": is_error})))
+    (done,) = import_file(path, store)
+    (result,) = [each.body for each in store.open(done.conversation).read() if isinstance(each.body, ToolResult)]
+    assert (result.failed, result.parts) == (is_error, (Text("x"),))
+
+
+def test_what_pi_alone_takes_is_never_sent_and_counted_in_other_formats(tmp_path):
+    path, store = tmp_path / "s.jsonl", MemoryStore()
+    blocks = [{"type": "thinking", "thinking": "Hm.", "thinkingSignature": "secret"}, CALL]
+    asked = [HEADER, entry("a", None, "user", "Go."), entry("b", "a", "assistant", blocks)]
+    path.write_text(jsonl(*asked, entry("c", "b", "toolResult", [text("x")], **FAILED, details={"d": "secret"})))
+    (done,) = import_file(path, store)
+    with transom.Conversation.open(store, done.conversation, budget=20_000) as conv:
+        conv.user("Go on.")
+        assert "secret" not in json.dumps(conv.request())
+    for name in ("openai", "anthropic", "responses", "langchain"):
+        made = export(store.open(done.conversation), name)
+        data = b"".join(made)
+        assert b"secret" not in data
+        assert any(" own " in note and ": 2" in note for note in made.report.notes), made.report.notes

@@ -30,7 +30,7 @@ from transom.wire.arguments import CUSTOM_TYPES, WRAPPED, sent_text, takes_text
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, objects_in
-from transom.wire.openai.render import message
+from transom.wire.openai.render import NOTES, message
 from transom.wire.responses.built_in import is_built_in
 from transom.wire.translate import translate_fact
 
@@ -215,6 +215,7 @@ def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
     if isinstance(fact, ToolResult) and fact.synthetic:
         left_out.add("results written by Transom, for calls that had none")
     if fact.dialect == dialect:
+        left_out.add("messages whose notes of their own program were left out", NOTES in (fact.extra or ()))
         return
     for key in fact.extra or ():
         if key != "refusal" and not (key == "name" and isinstance(fact, ToolResult)):

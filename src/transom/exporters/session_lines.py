@@ -9,7 +9,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from transom.core.message import Head, Raw, Text
 from transom.exporters.log_messages import NO_OBJECT, NO_PLACE, LeftOut, TimedMessage
-from transom.texts import left_out_marker
+from transom.importers.sessions.pi_notes import fields_of_result, noted_blocks
+from transom.texts import FAILED, left_out_marker
 from transom.wire.arguments import WRAPPED
 from transom.wire.chat_json import name_and_arguments
 from transom.wire.fields import as_dict, as_parts, compact_json, data_of, iso_time, objects_in, plain_text, text
@@ -138,20 +139,29 @@ class PiWriter(_SessionWriter):
     def _said(self, message: Raw) -> Raw:
         role, content = text(message, "role"), message.get("content")
         if role == "assistant":
-            return {"role": role, "content": list(self._blocks(message)), "api": "", "provider": "", "model": ""}
+            return {"role": role, "content": self._blocks(message), "api": "", "provider": "", "model": ""}
         if role in {"tool", "function"}:
             label = text(message, "tool_call_id") or text(message, "name")
             named = self._names.get(label) or text(message, "name")
-            return {"role": "toolResult", "toolCallId": label, "toolName": named, "content": self._parts(content)}
+            said, failed = _without_failed_mark(self._parts(content))
+            answer = {"role": "toolResult", "toolCallId": label, "toolName": named, "content": said}
+            return {**answer, "isError": failed, **fields_of_result(message)}
         if role != "user":
             self._left_out.add("system messages that became the user's")
         return {"role": "user", "content": content if isinstance(content, str) else self._parts(content)}
 
-    def _blocks(self, message: Raw) -> Iterator[Raw]:
-        if thought := text(message, "reasoning_content") or text(message, "reasoning"):
-            yield {"type": "thinking", "thinking": thought}
-        if said := plain_text(message.get("content")):
-            yield {"type": "text", "text": said}
+    def _blocks(self, message: Raw) -> list[Raw]:
+        """The blocks of a turn: as they were, if it was imported from pi; else its thought, its text, and its calls."""
+        thought = text(message, "reasoning_content") or text(message, "reasoning")
+        calls, content = list(self._calls(message)), message.get("content")
+        texts = [content] if isinstance(content, str) else [text(part, "text") for part in objects_in(content)]
+        if (noted := noted_blocks(message, thought, texts, calls)) is not None:
+            return list(noted)
+        first = [{"type": "thinking", "thinking": thought}] if thought else []
+        said = plain_text(content)
+        return [*first, *([{"type": "text", "text": said}] if said else []), *calls]
+
+    def _calls(self, message: Raw) -> Iterator[Raw]:
         legacy = as_dict(message.get("function_call"))  # beside `tool_calls` it says the same again
         for call in objects_in(message.get("tool_calls")) or ([{"function": legacy}] if legacy else []):
             name, args = name_and_arguments(call)
@@ -179,6 +189,16 @@ class PiWriter(_SessionWriter):
             else:
                 out.append({"type": "text", "text": text(part, "text") or compact_json(part)})
         return out
+
+
+def _without_failed_mark(blocks: list[Raw]) -> tuple[list[Raw], bool]:
+    """The blocks of a result without the mark of failed results, and whether they had it: pi has a field for that."""
+    first = text(blocks[0], "text") if blocks else ""
+    if first != FAILED and not first.startswith(f"{FAILED} "):
+        return blocks, first.startswith(FAILED)
+    rest = first.removeprefix(FAILED).removeprefix(" ")
+    is_mark_alone = first == FAILED and len(blocks) > 1  # the mark stands before an image
+    return [*([] if is_mark_alone else [{**blocks[0], "text": rest}]), *blocks[1:]], True
 
 
 def _texts(head: Head) -> list[str]:

@@ -14,9 +14,11 @@ from array import array
 from typing import cast
 
 from transom.core.message import Raw
+from transom.importers.sessions.pi_notes import notes_of_result, notes_of_turn
 from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, SessionReader, seconds_of
 from transom.wire.chat_json import chat_call, chat_media
 from transom.wire.fields import as_dict, as_text, compact_json, data_url, objects_in, text
+from transom.wire.translate import failed_content
 
 _BESIDE = frozenset(
     {
@@ -117,7 +119,9 @@ def _said(message: Raw) -> Raw | None:
         return _turn(message)
     parts = content if isinstance(content, str) else [_part(block) for block in objects_in(cast("object", content))]
     if role == "toolResult":
-        return {"role": "tool", "tool_call_id": text(message, "toolCallId"), "content": _plain(parts)}
+        said = failed_content(_plain(parts)) if message.get("isError") is True else _plain(parts)
+        answer: Raw = {"role": "tool", "tool_call_id": text(message, "toolCallId"), "content": said}
+        return answer | notes_of_result(message)
     return {"role": "user", "content": parts} if parts else None
 
 
@@ -136,7 +140,7 @@ def _turn(message: Raw) -> Raw | None:
         out["reasoning_content"] = "\n".join(filter(None, thoughts))
     if calls:
         out["tool_calls"] = calls
-    return out if len(out) > 2 or out["content"] else None
+    return out | notes_of_turn(blocks) if len(out) > 2 or out["content"] else None
 
 
 def _plain(parts: str | list[Raw]) -> str | list[Raw]:

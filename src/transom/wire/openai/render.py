@@ -161,6 +161,7 @@ def repair(message: Raw) -> Raw:
     role = message["role"]
     if not message.get("tool_calls"):  # E: "[] is too short - 'messages.1.tool_calls'"; null: "expected an array"
         message.pop("tool_calls", None)
+    message.pop(NOTES, None)
     if role == "assistant":
         _drop_response_only(message)
         _repair_calls(message)
@@ -187,11 +188,14 @@ def _repair_content(out: Raw) -> None:
         out["content"] = "\n".join(words) if role == "function" else parts
 
 
-RESPONSE_ONLY = ("annotations", "parsed", "provider_specific_fields", "images")
+NOTES = "provider_specific_fields"
+"""A field of messages and calls that is kept and never sent: LiteLLM's notes, and what an import has noted."""
+
+RESPONSE_ONLY = ("annotations", "parsed", NOTES, "images")
 """Fields of a message in responses, which are left out even if somebody copied them into a message: OpenAI's citations,
 the SDK's `.parse()`, LiteLLM's notes, images that a model made (docs/why/response-fields.md)."""
 
-_OF_CALLS = ("index", "parsed_arguments", "provider_specific_fields")
+_OF_CALLS = ("index", "parsed_arguments", NOTES)
 """Fields of a call in responses: its place in a stream, the SDK's `.parse()`, LiteLLM's notes."""
 
 
