@@ -148,7 +148,7 @@ def _close_calls(draft: Draft) -> None:
         assert isinstance(turn, Assistant)
         labels = call_labels(turn.calls, key)
         draft.add_facts(
-            _synthetic_result(turn.calls[index], labels[index], (key, index), _why_open(draft.view, (key, index)))
+            closing_result(turn.calls[index], labels[index], (key, index), _why_open(draft.view, (key, index)))
             for index in unit.open_calls
         )
 
@@ -159,7 +159,7 @@ def _why_open(view: View, place: CallPlace) -> str:
     return texts.PENDING if state in {"pending", "approved"} else texts.ABORTED
 
 
-def _synthetic_result(call: Call, label: str, place: CallPlace, text: str) -> ToolResult:
+def closing_result(call: Call, label: str, place: CallPlace, text: str) -> ToolResult:
     """The result that we write for the call at this place."""
     return ToolResult(
         call=label,

@@ -79,7 +79,13 @@ class Export(Iterator[bytes]):
         if is_own and dialect == "openai":
             messages = unchanged_messages(self._read(), left_out)
         else:
-            messages = shown_messages(self._read(), dialect, left_out, reasoning=name in _WITH_REASONING_OF_ALL)
+            messages = shown_messages(
+                self._read(),
+                dialect,
+                left_out,
+                reasoning=name in _WITH_REASONING_OF_ALL,
+                close_calls=not is_own and name not in SESSION_WRITERS,
+            )
         yield from written(name, self._log.name, head, self._counted(messages), left_out)
         self.report.notes = left_out.notes()
 
@@ -99,7 +105,8 @@ def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 -
 
     `format` None: the format that it was imported from. In that format every message is as it was, followed by what was
     said since; the file's own ids, blanks and lines without a message are not kept. For another format every message is
-    translated, and `Export.report` lists what that format cannot hold. The export has what happened, not what a window
+    translated, and `Export.report` lists what that format cannot hold; in one that is no session of a program, a call
+    without a result gets one that says so. The export has what happened, not what a window
     shows: edits are left out.
 
     Raises InvalidSetting if `log` is no log of a store, for an unknown format and one that is not written, and if

@@ -24,8 +24,10 @@ from transom.core.message import (
     ToolResult,
     is_empty,
 )
-from transom.core.pairing import open_call
+from transom.core.pairing import call_labels, open_call
+from transom.core.plan import closing_result
 from transom.core.unit import Unit, new_unit, with_result
+from transom.texts import ABORTED
 from transom.wire.arguments import CUSTOM_TYPES, WRAPPED, sent_text, takes_text
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
@@ -52,6 +54,9 @@ NO_OBJECT = f'arguments that are no JSON object, put under the key "{WRAPPED}"'
 """What a format holds in another form that has arguments only as an object."""
 
 
+_NOT_TAKEN = "no API takes a call without one"
+
+
 class LeftOut:
     """Counts what an export cannot give back, by kind."""
 
@@ -69,20 +74,24 @@ class LeftOut:
 
 
 def shown_messages(
-    log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False
+    log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False, close_calls: bool = False
 ) -> Iterator[TimedMessage]:
     """Yield the messages of these entries in a dialect, in the order of the log; but each result directly behind the
     turn with its call.
 
     Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
     call, and reasoning of another dialect. With `reasoning` true, the text of that reasoning is kept and only its
-    signature is left out.
+    signature is left out. With `close_calls` true, a call without a result gets one that says so, as in a window: no
+    API takes such a call. Each is counted.
     """
     spoken = dialect_named(dialect)
     batch: list[tuple[Rendered, Entry]] = []
     begun = False
     for unit in _units(log_entries, spoken.name, left_out, reasoning=reasoning):
-        if unit.open_calls:
+        if unit.open_calls and close_calls:
+            left_out.add("calls without a result that got one which says so", len(unit.open_calls), why=_NOT_TAKEN)
+            unit = _with_closed_calls(unit)  # noqa: PLW2901
+        elif unit.open_calls:
             left_out.add("turns with calls that have no result")
         rendered = spoken.render_slot(unit)
         if not rendered:
@@ -96,6 +105,18 @@ def shown_messages(
         batch += zip(rendered, said, strict=True)
     if batch:
         yield from _joined(spoken, batch, begun=begun)
+
+
+def _with_closed_calls(unit: Unit) -> Unit:
+    """The turn with a result for each of its calls that has none."""
+    turn, entries = unit.first_fact, unit.entries
+    assert isinstance(turn, Assistant)
+    assert entries
+    labels = call_labels(turn.calls, unit.key)
+    for index in unit.open_calls:
+        result = closing_result(turn.calls[index], labels[index], (unit.key, index), ABORTED)
+        unit = with_result(unit, index, replace(entries[-1], body=result, tokens=(), meta=None))
+    return unit
 
 
 def _write_arguments(rendered: Sequence[Rendered], unit: Unit, left_out: LeftOut) -> None:
