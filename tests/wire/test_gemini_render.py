@@ -544,7 +544,7 @@ def test_a_pinned_turn_behind_a_fold_does_not_end_a_window():
 
 
 def test_the_dialect_is_a_value():
-    assert repr(GEMINI) == "GeminiDialect(name='gemini', digest_role='user', strict=False)"
+    assert repr(GEMINI) == "GeminiDialect(name='gemini', digest_role='user', foreign_tools=False, strict=False)"
 
 
 def test_results_of_calls_without_ids_are_in_the_order_of_the_calls():

@@ -380,5 +380,6 @@ def test_the_dialect_is_a_value():
     assert OPENAI_CHAT.name == "openai"
     assert (
         repr(OPENAI_CHAT)
-        == "OpenAIChatDialect(name='openai', digest_role='user', alternate=False, media_in_results=False)"
+        == "OpenAIChatDialect(name='openai', digest_role='user', foreign_tools=False, alternate=False, "
+        "media_in_results=False)"
     )

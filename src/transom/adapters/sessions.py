@@ -45,6 +45,7 @@ from transom.core.message import Raw, ToolResult
 from transom.core.tool import Tool
 from transom.readback import TOOLS
 from transom.stores import Store, open_store
+from transom.wire.dialects import with_foreign_tools
 from transom.wire.frameworks import FrameworkFormat
 
 _logger = logging.getLogger(__name__)
@@ -72,7 +73,8 @@ class Sessions:
     ) -> None:
         self.store, self.format = open_store(store), framework_format
         self._owns_store = self.store is not store
-        options["dialect"] = framework_format.dialect
+        # the framework sends the tools, to a model that only it knows: here they count
+        options["dialect"] = with_foreign_tools(framework_format.dialect)
         self._settings = replace(Settings.of(**options), shared_limits=SharedLimits())
         has_room = self._settings.budget.usable >= LEAST_BUDGET
         self.readback_tools: tuple[Tool, ...] = TOOLS if readback and has_room else ()

@@ -488,6 +488,7 @@ class Conversation:
         now, the model reads that it is removed. `cache`: with Anthropic's cache marks.
 
         What the API's documentation forbids, and the API was seen to take, is sent; `logging` gets one warning of it.
+        Tools that only another API has are left out, and one warning names them.
 
         Raises BudgetImpossible, which lists what takes the room; InvalidMessage if the request would have no messages
         (no provider takes that), if `tools` has something that is no tool, or if another writer's reply has answered

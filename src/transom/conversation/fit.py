@@ -18,6 +18,7 @@ from transom.core.tool import Tool
 from transom.core.view import STRAY_RESULT, View
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.stores import MemoryStore
+from transom.wire.dialects import with_foreign_tools
 from transom.wire.frameworks import format_of_list
 from transom.wire.rendering import render_messages
 
@@ -96,6 +97,7 @@ def _fitted(
             raise InvalidSetting(f"digest_role: not for messages of {framework.name}")
         changes["dialect"] = framework.dialect
     settings = Settings.of(settings, **changes)
+    settings = replace(settings, dialect=with_foreign_tools(settings.dialect))  # the caller sends the tools
     pieces = [] if framework is None else framework.read(messages)
     head, facts = split_head(messages, dialect=settings.dialect)
     log = MemoryStore().open("fit")

@@ -27,6 +27,7 @@ from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.arguments import read_call, schema_violations
+from transom.wire.provider_tools import is_run_by_provider
 
 Arguments = dict[str, Any]
 _logger = logging.getLogger(__name__)
@@ -143,7 +144,8 @@ def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, 
     for given in tools:
         if isinstance(given, (Tool, dict)):
             schema = cast("Raw | Tool", given)
-            if not _ANSWERED_BY_THE_RUN.issuperset(names_of([schema])):
+            is_answered = isinstance(schema, dict) and is_run_by_provider(schema)
+            if not is_answered and not _ANSWERED_BY_THE_RUN.issuperset(names_of([schema])):
                 raise InvalidSetting(_without_function(schema))
             schemas.append(schema)
             continue

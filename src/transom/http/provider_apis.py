@@ -11,7 +11,7 @@ import msgspec
 from transom.core.message import Fact, Instruction, Raw, ToolResult, User, is_empty
 from transom.errors import InvalidMessage
 from transom.wire.dialect import Dialect
-from transom.wire.dialects import DIALECTS, dialect_at, dialect_named
+from transom.wire.dialects import DIALECTS, dialect_at, dialect_named, with_foreign_tools
 from transom.wire.fields import as_dict, as_parts, text
 
 Fields = dict[str, msgspec.Raw]
@@ -89,13 +89,13 @@ def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
 
 def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialect:
     """The dialect of a request to this API: `wanted`, if it is a form of the API, as "mistral" is one of chat
-    completions; else the form that `host` speaks."""
+    completions; else the form that `host` speaks. It leaves out no tool: the client knows the server."""
     own = dialect_named(dialect_at(host, api.dialect))
     if wanted is None:
-        return own
+        return with_foreign_tools(own)
     given = dialect_named(wanted)
     module = DIALECTS.get(given.name, "").partition(":")[0]
-    return given if module.startswith(DIALECTS[api.dialect].partition(":")[0]) else own
+    return with_foreign_tools(given if module.startswith(DIALECTS[api.dialect].partition(":")[0]) else own)
 
 
 def decoded(raw: bytes | msgspec.Raw) -> Any:

@@ -21,7 +21,7 @@ from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.wire.fields import without_lone_surrogates
 from transom.wire.replies import UsageFields, usage_of_reply
 from transom.wire.stream import Accumulator
-from transom.wire.tools import CHAT, ToolFormat, rendered_tools
+from transom.wire.tools import CHAT, ToolFormat, foreign_tools, rendered_tools
 from transom.wire.violations import Violation
 
 __all__ = ["Dialect", "Placed", "Rendered", "Violation"]
@@ -53,6 +53,8 @@ class Dialect(Struct, frozen=True):
 
     - `name`: the name by which callers choose the dialect.
     - `digest_role`: the role of the message that shows the text of a fold; one of `digest_roles`.
+    - `foreign_tools`: tools of another API's own are sent too, as they are: for a server that passes them on. By
+      default they are left out, because the API refuses a request with them.
 
     All `parse` methods raise InvalidMessage for a value that is not in this dialect; the error names the place. The
     messages of a slot depend on that slot alone, so that they never change while the slot stays.
@@ -60,6 +62,7 @@ class Dialect(Struct, frozen=True):
 
     name: str
     digest_role: str = "user"
+    foreign_tools: bool = False
 
     usage_fields: ClassVar[UsageFields | None] = None
     """Where a reply has its usage. None: only `parse_reply` knows it."""
@@ -181,10 +184,16 @@ class Dialect(Struct, frozen=True):
     def render_tools(self, tools: Sequence[Raw]) -> list[Raw]:
         """The tool schemas as the API takes them.
 
-        A schema in the API's own format stays as it is, byte for byte, and so does a provider's own tool. One in
-        another provider's format, or a `Tool.schema`, is translated.
+        A schema in the API's own format stays as it is, byte for byte, and so does a tool of the API's own, such as a
+        web search. A function in another API's format, or a `Tool.schema`, is translated. A tool of another API's own
+        is left out (`left_out_tools`). One that could be anybody's is sent as it is.
         """
-        return rendered_tools(tools, self.tool_format)
+        return rendered_tools(tools, self.tool_format, foreign=self.foreign_tools)
+
+    def left_out_tools(self, tools: Sequence[Raw]) -> list[Raw]:
+        """The tools that `render_tools` leaves out: those of another API's own, by their form. Empty with
+        `foreign_tools`."""
+        return [] if self.foreign_tools else foreign_tools(tools, self.tool_format)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:  # noqa: ARG002 - for others
         """The body of a request without the model and the settings. `messages`: all messages as `join` returns them,
@@ -199,7 +208,8 @@ class Dialect(Struct, frozen=True):
 
     def _tools(self, tools: Sequence[Raw]) -> Raw:
         """The `tools` of a body. No such key without tools: APIs refuse an empty list."""
-        return {"tools": self.render_tools(tools)} if tools else {}
+        rendered = self.render_tools(tools)
+        return {"tools": rendered} if rendered else {}
 
     def arguments(self, body: Raw) -> Raw:
         """The keyword arguments with which the provider's SDK is called for this body; the model's name is not among

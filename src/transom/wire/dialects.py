@@ -71,6 +71,12 @@ def with_digest_role(dialect: Dialect, role: object) -> Dialect:
     return replace(dialect, digest_role=role)
 
 
+def with_foreign_tools(dialect: Dialect) -> Dialect:
+    """A copy of the dialect that leaves no tool out: for requests whose tools somebody else has chosen for the server
+    that gets them."""
+    return replace(dialect, foreign_tools=True)
+
+
 def dialect_of_log(log: Log) -> Dialect:
     """The dialect for which the entries of a log were counted: it is part of the name of the counter (`Entry.counter`)
     of the first entry that has one. OpenAI chat if no entry has a counter, or if its name has no known dialect."""

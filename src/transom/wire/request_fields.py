@@ -7,11 +7,11 @@ A forced call is meant for one request: forced again after its result, the model
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from transom.core.message import Raw
-from transom.wire.fields import as_dict
+from transom.wire.fields import as_dict, as_list
 from transom.wire.replies import dumped
 
 _FREE = frozenset(("auto", "none"))
@@ -51,6 +51,41 @@ def without_forced_call(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(config := rest.get("config"), dict):
         rest["config"] = without_forced_call(cast("Raw", config))
     return rest
+
+
+def without_choice_of(arguments: Mapping[str, Any], left_out: Sequence[Raw]) -> dict[str, Any]:
+    """A copy of the arguments of a request from which these tools are left out: without a `tool_choice` that names one
+    of them. If no tools are left, without any. Of several allowed tools those that are sent stay.
+
+    Anthropic's setting `disable_parallel_tool_use`, which stands within `tool_choice`, stays while there are tools.
+    """
+    rest = dict(arguments)
+    if not left_out or (choice := rest.get("tool_choice")) is None:
+        return rest
+    if not rest.get("tools"):
+        del rest["tool_choice"]
+        return rest
+    fields = as_dict(choice)
+    allowed = as_dict(fields.get("allowed_tools")) or fields
+    if fields.get("type") == "allowed_tools":
+        tools = [each for each in as_list(allowed.get("tools")) if not _is_choice_of(as_dict(each), left_out)]
+        if tools:
+            changed = {**allowed, "tools": tools}
+            rest["tool_choice"] = changed if allowed is fields else {**fields, "allowed_tools": changed}
+        else:
+            del rest["tool_choice"]
+        return rest
+    return without_forced_call(rest) if _is_choice_of(fields, left_out) else rest
+
+
+def _is_choice_of(choice: Raw, tools: Sequence[Raw]) -> bool:
+    """Whether a choice names one of these tools: by its type (MCP also by its server), or in Anthropic's form by its
+    name."""
+    key = "name" if choice.get("type") == "tool" else "type"
+    named, server = choice.get(key), choice.get("server_label")
+    return named is not None and any(
+        tool.get(key) == named and server in (None, tool.get("server_label")) for tool in tools
+    )
 
 
 def _forces(choice: object) -> bool:

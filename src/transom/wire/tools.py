@@ -1,7 +1,8 @@
 """Translates tool schemas between the formats of providers.
 
 A schema that is in the wanted format already is kept as it is, byte for byte. One in another format, or a neutral
-`Tool`, is translated. A provider's own tool, such as a web search, cannot be translated.
+`Tool`, is translated. A provider's own tool, such as a web search, cannot be translated: another API refuses the whole
+request because of it. So a tool that is known to be another API's own is left out.
 """
 
 from __future__ import annotations
@@ -15,50 +16,86 @@ from transom.core.message import Raw
 from transom.core.tool import Tool, no_parameters
 from transom.wire.arguments import TEXT_ARGUMENT
 from transom.wire.fields import as_dict, dicts, text
+from transom.wire.openapi_schema import json_schema_of
+from transom.wire.provider_tools import ANTHROPIC_API, CHAT_API, DECLARATIONS, GEMINI_API, RESPONSES_API, maker_of
 
 TEXT_INPUT: Raw = {"type": "object", "properties": {TEXT_ARGUMENT: {"type": "string"}}, "required": [TEXT_ARGUMENT]}
 """The arguments of a tool that takes a free text."""
 
 
 class ToolFormat(Struct, frozen=True):
-    """How an API writes tools. `is_own`: whether a schema is in this format. `write`: the schemas of several tools."""
+    """How an API writes tools.
+
+    `is_own`: whether a schema is in this format. `write`: the schemas of several tools. `api`: the API whose own tools
+    are sent in this format (see `provider_tools`); tools of the others are left out. Empty: all are sent.
+    """
 
     is_own: Callable[[Raw], bool]
     write: Callable[[Sequence[Tool]], list[Raw]]
+    api: str = ""
 
 
-def rendered_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
-    """The schemas in this format, in the given order. A provider's own tools stay as they are."""
+def rendered_tools(schemas: Iterable[Raw], form: ToolFormat, *, foreign: bool = False) -> list[Raw]:
+    """The schemas in this format, in the given order. The API's own tools stay as they are; those of another API are
+    left out, but not with `foreign`."""
     out: list[Raw] = []
-    for keep, group in groupby(schemas, lambda schema: form.is_own(schema) or not tools_in(schema)):
+    sent = schemas if foreign else (schema for schema in schemas if not _is_foreign(schema, form))
+    for keep, group in groupby(sent, lambda schema: form.is_own(schema) or not tools_in(schema)):
         run = list(group)
         out += run if keep else form.write([tool for schema in run for tool in tools_in(schema)])
     return out
 
 
+def foreign_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
+    """The tools that `rendered_tools` leaves out, because they are another API's own. Of a schema of Gemini that
+    declares functions too, only the other keys."""
+    out: list[Raw] = []
+    for schema in schemas:
+        if _is_foreign(schema, form):
+            out.append(schema)
+        elif form.api not in {"", GEMINI_API} and any(schema.get(key) for key in DECLARATIONS):
+            rest = {key: value for key, value in schema.items() if key not in DECLARATIONS and value is not None}
+            out += [rest] if rest else []
+    return out
+
+
+def _is_foreign(schema: Raw, form: ToolFormat) -> bool:
+    """Whether a schema is another API's own tool. Of one that no form gives away only this is sure: it is not
+    Gemini's, whose tools have no type."""
+    if not form.api or tools_in(schema):
+        return False
+    maker = maker_of(schema)
+    return maker != form.api if maker else form.api == GEMINI_API and "type" in schema
+
+
 def tools_in(schema: Raw) -> list[Tool]:
     """The tools that a schema in any format declares: several for a Gemini schema, none for a provider's own tool. A
-    function without a name is left out.
+    function without a name is left out. The schema of the arguments is JSON Schema, also where Gemini had its own kind.
 
     OpenAI's `custom` tool, which takes a free text, becomes one with a single argument `input`; its grammar is lost.
     """
-    declared = dicts(schema.get("functionDeclarations") or schema.get("function_declarations"))
+    of_gemini = declared = dicts(next((schema[key] for key in DECLARATIONS if schema.get(key)), None))
     if not declared and text(schema, "type") in {"", "function", "custom"}:
         declared = [as_dict(schema.get("function")) or as_dict(schema.get("custom")) or schema]
     is_custom = text(schema, "type") == "custom"
     return [
-        Tool(name=name, description=text(each, "description"), parameters=_parameters(each, takes_text=is_custom))
+        Tool(
+            name=name,
+            description=text(each, "description"),
+            parameters=_parameters(each, takes_text=is_custom, of_gemini=bool(of_gemini)),
+        )
         for each in declared
         if (name := text(each, "name"))
     ]
 
 
-def _parameters(declared: Raw, *, takes_text: bool) -> Raw:
+def _parameters(declared: Raw, *, takes_text: bool, of_gemini: bool) -> Raw:
     """The JSON schema of a declared tool's arguments, under whichever key it stands. Without one: no arguments, or
-    (`takes_text`) one text."""
+    (`takes_text`) one text. `of_gemini`: what stands under `parameters` is a schema of Gemini's kind."""
     for key in ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"):
         if schema := as_dict(declared.get(key)):
-            return schema
+            # OpenAI refuses an object without properties, which Gemini takes
+            return {**no_parameters(), **json_schema_of(schema)} if of_gemini and key == "parameters" else schema
     return TEXT_INPUT if takes_text else no_parameters()
 
 
@@ -79,18 +116,22 @@ CHAT = ToolFormat(
     write=lambda tools: [
         {"type": "function", "function": {**_described(tool), "parameters": tool.parameters}} for tool in tools
     ],
+    api=CHAT_API,
 )
 RESPONSES = ToolFormat(
     is_own=lambda schema: "type" in schema and not _is_chat(schema) and "input_schema" not in schema,
     write=lambda tools: [{"type": "function", **_described(tool), "parameters": tool.parameters} for tool in tools],
+    api=RESPONSES_API,
 )
 ANTHROPIC = ToolFormat(
     is_own=lambda schema: "input_schema" in schema or text(schema, "type") not in {"", "function", "custom"},
     write=lambda tools: [{**_described(tool), "input_schema": tool.parameters} for tool in tools],
+    api=ANTHROPIC_API,
 )
 GEMINI = ToolFormat(
     is_own=lambda schema: "functionDeclarations" in schema or "function_declarations" in schema,
     write=lambda tools: [
         {"functionDeclarations": [{**_described(tool), "parametersJsonSchema": tool.parameters} for tool in tools]}
     ],
+    api=GEMINI_API,
 )

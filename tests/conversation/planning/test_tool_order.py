@@ -50,7 +50,7 @@ def test_another_order_of_the_same_tools_changes_nothing(dialect):
 
 def test_new_tools_stand_behind_the_known_ones():
     a, b, c = map(chat, NAMES)
-    search = {"type": "web_search"}
+    search = {"type": "openrouter:web_search"}
     sent = tools_sent("openai", [b, a], [c, a, b], [search, c, a, b], [a, search, c])
     names = [[tool.get("function", {"name": "search"})["name"] for tool in json.loads(each)] for each in sent]
     assert names == [

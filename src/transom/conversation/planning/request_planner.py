@@ -55,7 +55,9 @@ from transom.providers.base import model_name
 from transom.providers.model_prices import context_size
 from transom.stores import StoredLog
 from transom.strategies.summary.native_compaction import compactions, without_compaction
+from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role
+from transom.wire.provider_tools import provider_tool_name
 from transom.wire.rendering import Request
 
 _logger = logging.getLogger(__name__)
@@ -97,6 +99,8 @@ class RequestPlanner:
         self._trusts_learned = True  # false once nothing fitted within the learned limit
         self._was_refused = False
         self._has_warned, self._looked_at = False, 0  # see `warn_once_of`
+        self._tools_looked_at: tuple[Dialect, tuple[Raw, ...]] | None = None
+        self._left_out_tools = set[tuple[str, str]]()
         self._sent_window: tuple[int, Window] | None = None  # the last window, after the number of its `Sent`
 
     @property
@@ -255,11 +259,12 @@ class RequestPlanner:
         return request, window.tokens
 
     def warn_once_of(self, request: Request) -> None:
-        """Log a warning of what `Dialect.warnings` finds in a request, the first time only: it is in every later
-        request too.
+        """Log a warning of the tools that the dialect leaves out, and one of what `Dialect.warnings` finds in a
+        request. Each is logged the first time only, because it concerns every later request too.
 
         A request is searched if it has fewer messages than the last one that was searched, or at least twice as many: a
         search reads all of it."""
+        self._warn_of_left_out_tools(request.window.view.head.tools)
         messages = request.window.size.messages
         if self._has_warned or self._looked_at <= messages < 2 * self._looked_at:
             return
@@ -269,6 +274,24 @@ class RequestPlanner:
             name, first = quote(self.writer.log.name), found[0]
             text = "conversation %s: a request may be refused: message %d: %s"
             _logger.warning(text, name, first.index, first.why)
+
+    def _warn_of_left_out_tools(self, tools: tuple[Raw, ...]) -> None:
+        """Log a warning of the tools that the dialect leaves out and that no warning has named."""
+        dialect = self.settings.dialect
+        known, self._tools_looked_at = self._tools_looked_at, (dialect, tools)
+        if known is not None and known[0] is dialect and known[1] is tools:
+            return
+        names = dict.fromkeys((dialect.name, provider_tool_name(each)) for each in dialect.left_out_tools(tools))
+        new = [name for name in names if name not in self._left_out_tools]
+        if not new:
+            return
+        self._left_out_tools.update(new)
+        text = (
+            "conversation %s: requests in the dialect %s are sent without these tools of another API: %s. A dialect "
+            "with foreign_tools=True sends them"
+        )
+        listed = ", ".join(name for _, name in new)
+        _logger.warning(text, quote(self.writer.log.name), dialect.name, listed)
 
     def last_sent_unit(self) -> int:
         """The key of the last unit in the request that was sent last; -1 if this process has sent none, or none in the

@@ -57,7 +57,12 @@ from transom.providers.base import Provider, model_name
 from transom.wire.dialect import Dialect
 from transom.wire.rendering import Request
 from transom.wire.replies import StopReason
-from transom.wire.request_fields import refuses_structured_output, structured_output, without_forced_call
+from transom.wire.request_fields import (
+    refuses_structured_output,
+    structured_output,
+    without_choice_of,
+    without_forced_call,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -238,10 +243,11 @@ class AgentLoop:
         for key, value in (*self._schema_arguments().items(), *self._sdk_arguments.items()):
             inner = arguments.get(key)
             arguments[key] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, Mapping) else value
+        left_out = self._conv.dialect.left_out_tools(request.window.view.head.tools)
         return CallModel(
             provider=self._provider,
             dialect=self._conv.dialect,
-            request=arguments,
+            request=without_choice_of(arguments, left_out),
             max_tokens=self._max_tokens,
             timeout=self._settings.timeout,
             accumulator=self._conv.dialect.accumulator() if self._settings.stream else None,
