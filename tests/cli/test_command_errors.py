@@ -242,6 +242,15 @@ def test_an_unknown_id_lists_similar_ids(run, folder):
     assert error_line(run("explain", "shop", "--at", 0)) == "there is no call 0: shopping has 2, counted from 1"
 
 
+def test_a_long_id_is_named_by_its_ends(run, folder):
+    names = [f"{letter}{'x' * 500}{letter}" for letter in "ab"]
+    write_jsonl("chats.jsonl", *({"id": name, "messages": chat(1)} for name in names))
+    assert run("import", "chats.jsonl", "--store", "a.db")[0] == 0
+    shown = ", ".join(f"{letter}{'x' * 39}…{'x' * 29}{letter}" for letter in "ab")
+    assert error_line(run("log", "xx", "--store", "a.db")) == f"'xx' is a part of 2 ids: {shown}"
+    assert error_line(run("log", "zz", "--store", "a.db")).endswith(f"it has 2 conversations: {shown}")
+
+
 RED = "\x1b[31m"
 
 

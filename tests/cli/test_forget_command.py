@@ -198,3 +198,39 @@ def test_a_command_that_waits_for_a_writer_prints_a_notice(run, args):
             other.execute("ROLLBACK")
             assert finish(waiting)[::2] == (0, "")
     assert notice == "transom: a.db is locked: waiting for another process\n"
+
+
+@pytest.fixture
+def with_subagents(run, folder):
+    """A store with a session that has two subagents, and with one of another session."""
+    chats = [{"id": name, "messages": chat(1)} for name in ("s1", "s1#a", "s1#b", "s10", "s10#a")]
+    write_jsonl("chats.jsonl", *chats)
+    assert run("import", "chats.jsonl", "--store", "a.db")[0] == 0
+
+
+def test_subagents_that_stay_are_named_and_not_taken_for_the_session(run, with_subagents):
+    code, _, err = run("forget", "s1", "--yes", "--store", "a.db")
+    said = "transom: 2 subagents of it stay: s1#a, s1#b; --subagents forgets them too\n"
+    assert (code, err) == (0, said)
+    error = "transom: no conversation 's1' in a.db; it has subagents of it: s1#a, s1#b\n"
+    assert run("explain", "s1", "--store", "a.db") == (2, "", error)
+    assert run("forget", "s1", "--yes", "--store", "a.db") == (2, "", error)
+    found = json.loads(run("forget", "s1", "--subagents", "--yes", "--store", "a.db", "--json")[1])
+    assert (found["conversation"], found["subagents"]) == ("s1", ["s1#a", "s1#b"])
+    assert sorted(ids(run, "a.db").split(", ")) == ["s10", "s10#a"]
+
+
+def test_a_session_is_forgotten_with_its_subagents(run, with_subagents, monkeypatch):
+    monkeypatch.setattr("sys.stdin", TypedInput("y\n"))
+    code, out, err = run("forget", "s1", "--subagents", "--store", "a.db")
+    assert code == 0
+    assert "s1: 6 entries and 2 subagents. Forget them for good? [y/N] " in err
+    assert "s1: 6 entries and 2 subagents, forgotten" in out
+    assert "stay" not in err
+    assert sorted(ids(run, "a.db").split(", ")) == ["s10", "s10#a"]
+
+
+def test_a_session_without_subagents_is_forgotten_as_before(run, with_subagents):
+    found = json.loads(run("forget", "s10#a", "--subagents", "--yes", "--store", "a.db", "--json")[1])
+    assert found["subagents"] == []
+    assert run("forget", "s10", "--yes", "--store", "a.db")[2] == ""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
 from conversation_files import chat, write_jsonl
+
+from transom.cli.stores import remember_store
+from transom.stores import open_store
 
 CLAUDE = [
     {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Count. " * 30}},
@@ -162,3 +166,24 @@ def test_a_conversation_with_another_name_is_a_session_of_its_own(run, folder, n
     assert own != name
     assert err == f"transom: the session has an id of its own: {own}\n"
     assert run("export", name)[1] == out
+
+
+def test_import_says_how_many_conversations_the_store_has(run, folder, imported):
+    for names, said in (("one", "1 of the 4 conversations"), ("one trip", "2 of the 4 conversations")):
+        write_jsonl("more.jsonl", *({"id": f"{name}-more", "messages": chat(1)} for name in names.split()[:1]))
+        files = ["more.jsonl", *(f"{name}.jsonl" for name in names.split()[1:])]
+        assert run("import", *files)[1].splitlines()[-1] == f"{said} in sqlite:///.transom/imports.db"
+
+
+def test_a_store_that_nothing_was_stored_in_is_not_the_one_that_was_filled_last(run, folder, imported):
+    for empty in ("empty.db", "empty2.db"):
+        with contextlib.closing(open_store(empty)) as store:
+            store.names()
+        remember_store(empty)
+    assert run("conversations", "--json")[1] == run("conversations", "--store", ".transom/imports.db", "--json")[
+        1
+    ].replace('".transom/imports.db"', '"sqlite:///.transom/imports.db"')
+    remember_store("none.db")
+    assert "trip" in run("log", "trip")[1]
+    assert run("import", "chats.jsonl", "--store", "empty.db")[0] == 0
+    assert json.loads(run("conversations", "--json")[1])["store"] == "empty.db"

@@ -10,11 +10,20 @@ import msgspec
 from transom.cli.commands.stored import Forget
 from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
-from transom.cli.stores import check_part, existing_store, find_name, store_path, store_url
+from transom.cli.stores import (
+    MAX_LISTED_IDS,
+    check_part,
+    existing_store,
+    find_name,
+    short_id,
+    store_path,
+    store_url,
+    subagents_in,
+)
 from transom.cli.streams import counted, may_forget, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.forget_user import data_of_user, forget_user
-from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog
+from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog, listed
 from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
@@ -66,7 +75,8 @@ def _forget_user(options: Forget, user: str) -> int:
 
 
 def _forget_conversation(options: Forget, part: str) -> int:
-    """Remove one conversation.
+    """Remove one conversation, and with `--subagents` the imported ones of its subagents too. Without it a notice says
+    how many stay, and how to forget them.
 
     Exit code 1 if the user does not agree. With --yes the id must be the whole one. If the store has no such id, but an
     interrupted `forget` left a part of that conversation, this part is removed without asking.
@@ -75,23 +85,42 @@ def _forget_conversation(options: Forget, part: str) -> int:
     url = store_url(options.store)
     with existing_store(url) as store:
         size, name, entries = _size(url), part, None
-        if name not in store.names() and _forget(url, store, name):
+        names = store.names()
+        subagents = subagents_in(names, name)
+        if name not in names and _forget(url, store, name):
             done = f"{one_line(name)}: not there, leftovers removed"
+        elif name not in names and subagents and options.subagents:
+            done = one_line(name)  # they are what is left of it
+            if not may_forget(
+                f"{done}: {counted(len(subagents), 'subagent')}", repr(name), yes=options.yes, them="them"
+            ):
+                return 1
         else:
-            name = find_name(store.names(), name, url)
+            name = find_name(names, name, url)
+            subagents = subagents_in(names, name)
             with suppress(StoreDamaged):
                 entries = len(store.open(name))
             content = "damaged" if entries is None else counted(entries, "entry", "entries")
             what = f"{one_line(name)}: {content}"
+            if options.subagents and subagents:
+                what = f"{what} and {counted(len(subagents), 'subagent')}"
             if options.yes and part != name:
                 raise InvalidSetting(f"--yes takes the whole id: {name!r}")
-            if not may_forget(what, repr(name), yes=options.yes):
+            them = "them" if options.subagents and subagents else "it"
+            if not may_forget(what, repr(name), yes=options.yes, them=them):
                 return 1
             _forget(url, store, name)
             done = f"{what}, forgotten"
+        forgotten = subagents if options.subagents else []
+        for each in forgotten:
+            _forget(url, store, each)
+        if subagents and not options.subagents:
+            left = "1 subagent of it stays" if len(subagents) == 1 else f"{len(subagents):,} subagents of it stay"
+            print_notice(f"{left}: {listed(subagents, MAX_LISTED_IDS, show=short_id)}; --subagents forgets them too")
         freed = max(0, size - _size(url))
     if options.json:
-        print_json({"conversation": name, "entries": entries, "freed": freed})
+        found = {"conversation": name, "entries": entries, "freed": freed}
+        print_json(found | ({"subagents": forgotten} if options.subagents else {}))
     else:
         print_wrapped(terminal(), f"{done}; the store is {freed:,} bytes smaller" if freed else done)
     return 0

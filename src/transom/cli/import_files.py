@@ -35,12 +35,15 @@ def run(options: Import) -> int:
             done.append(one)
             if not options.json:
                 bar.above(lambda one=one: _print(console, one))
+        has = len(store.names()) if done else 0
     if not done:
         raise InvalidSetting(f"no conversation in {named_files(options.files)}")
     if options.json:
         print_json({"store": shown, "conversations": done})
     else:
-        print_line(console, one_line(f"{counted(len(done), 'conversation')} in {shown}"))
+        read = len({one.conversation for one in done})
+        of = f"{read:,} of the {counted(has, 'conversation')}" if has > read else counted(read, "conversation")
+        print_line(console, one_line(f"{of} in {shown}"))
     return 0
 
 

@@ -15,7 +15,7 @@ from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
 from transom.core.log import Owner, owner_of
 from transom.core.view import View
-from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, listed
+from transom.errors import InvalidSetting, StoreDamaged, TransomError, UnknownLog, listed
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.files import absolute_path
 from transom.stores.postgres_url import place_of, without_password
@@ -24,11 +24,17 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 
 LAST_STORE = FOLDER / "last"
-"""The file with the URL of the store that commands without --store use: the last that a replay, an import, a chat, a
-proxy or an agent has filled here."""
+"""The file with the URLs of the stores that a replay, an import, a chat, a proxy or an agent has opened here to fill
+them, the newest first: commands without --store use the first one that has a conversation."""
+
+MOST_REMEMBERED = 5
+"""How many such URLs are kept."""
 
 MAX_LISTED_IDS = 5
 """The most ids that an error names."""
+
+MAX_LISTED_CHARACTERS = 80
+"""The most characters of an id that an error names."""
 
 
 def remember_store(url: str) -> None:
@@ -38,10 +44,12 @@ def remember_store(url: str) -> None:
     """
     if url == "memory:":
         return
+    shown = without_password(url)
+    urls = [shown, *(each for each in remembered_stores() if each != shown)][:MOST_REMEMBERED]
     try:
         make_folder()
         with private_files.opened(LAST_STORE) as file:
-            file.write(f"{without_password(url)}\n".encode())
+            file.write("".join(f"{each}\n" for each in urls).encode())
     except (InvalidSetting, PermissionError):
         print_notice(f"{LAST_STORE} cannot be written: give --store {without_password(url)} to the other commands too")
 
@@ -132,7 +140,33 @@ def store_url(store: str | None) -> str:
         return store
     if not LAST_STORE.is_file():
         raise InvalidSetting(f"nothing was replayed in this folder yet: run `{program_name()} replay`, or give --store")
-    return LAST_STORE.read_text(encoding="utf-8").strip()
+    return last_store()
+
+
+def remembered_stores() -> list[str]:
+    """Return the URLs of the stores that were opened in this folder to be filled, the newest first."""
+    return LAST_STORE.read_text(encoding="utf-8").strip().splitlines() if LAST_STORE.is_file() else []
+
+
+def last_store() -> str:
+    """Return the URL of the store that was filled last in this folder: the newest one, but for stores without a
+    conversation. If none has one, it is the newest. Empty if there is none at all."""
+    urls = remembered_stores()
+    return next(filter(_has_conversations, urls), next(iter(urls), "")) if len(urls) > 1 else "".join(urls)
+
+
+def _has_conversations(url: str) -> bool:
+    """False if there is no store at this URL, or one without a conversation. A store that cannot be read counts as one
+    that has some: whoever opens it is told why."""
+    try:
+        _check_exists(url)
+    except InvalidSetting:
+        return False
+    try:
+        with closing(open_store(url)) as store:
+            return bool(store.names())
+    except TransomError:
+        return True
 
 
 def store_path(url: str) -> str:
@@ -161,29 +195,45 @@ def find_name(names: list[str], part: str, url: str) -> str:
     """Return the name that is `part`, or the only one that contains it. A session and its subagents count as one: the
     session is returned.
 
-    `names`: those in the store; `url`: of the store, for errors. Raises UnknownLog if no name or several match,
-    InvalidSetting if `part` is empty, because every name contains it.
+    `names`: those in the store; `url`: of the store, for errors. Raises UnknownLog if no name or several match, and if
+    `part` is the id of a session of which the store has only subagents: no other conversation is taken for one that
+    may just have been forgotten. Raises InvalidSetting if `part` is empty, because every name contains it.
     """
     check_part(part)
     if part in names:
         return part
+    if subagents := subagents_in(names, part):
+        shown = listed(subagents, MAX_LISTED_IDS, show=short_id)
+        raise UnknownLog(f"no conversation {part!r} in {place_of(url)}; it has subagents of it: {shown}")
     matching = [name for name in names if part in name]
     shortest = min(matching, key=len, default="")
     if matching and all(name == shortest or name.startswith(f"{shortest}#") for name in matching):  # and its subagents
         return shortest
     if matching:
-        raise UnknownLog(f"{part!r} is a part of {len(matching):,} ids: {listed(matching, MAX_LISTED_IDS)}")
+        raise UnknownLog(
+            f"{part!r} is a part of {len(matching):,} ids: {listed(matching, MAX_LISTED_IDS, show=short_id)}"
+        )
     if not names:
         raise UnknownLog(f"no conversation {part!r} in {place_of(url)}, and no other")
     if len(names) <= MAX_LISTED_IDS:
-        others = f": {', '.join(names)}"
+        others = f": {', '.join(map(short_id, names))}"
     elif similar := get_close_matches(part, names, n=MAX_LISTED_IDS, cutoff=0.4):
-        others = f", the most similar: {', '.join(similar)}"
+        others = f", the most similar: {', '.join(map(short_id, similar))}"
     else:
-        others = f", for example {', '.join(names[:MAX_LISTED_IDS])}"
+        others = f", for example {', '.join(map(short_id, names[:MAX_LISTED_IDS]))}"
     raise UnknownLog(
         f"no conversation {part!r} in {place_of(url)}; it has {counted(len(names), 'conversation')}{others}"
     )
+
+
+def subagents_in(names: Iterable[str], session: str) -> list[str]:
+    """Return the names among these that are of imported subagents of a session."""
+    return [name for name in names if name.startswith(f"{session}#")]
+
+
+def short_id(name: str) -> str:
+    """Return an id as an error names it: a long one without its middle, so that its ends can be typed."""
+    return name if len(name) <= MAX_LISTED_CHARACTERS else f"{name[:40]}…{name[-30:]}"
 
 
 def check_part(part: str) -> None:

@@ -296,6 +296,9 @@ class Forget(Struct, frozen=True, kw_only=True):
     user: Annotated[str | None, Option("--user", metavar="ID", help="Everything that the store has of this user.")] = (
         None
     )
+    subagents: Annotated[
+        bool, Option("--subagents", help="Its imported subagents too (ID#…). Without it they stay, and stderr says so.")
+    ] = False
     yes: Annotated[bool, Option("--yes", help="Do not ask. ID must be the whole id.")] = False
     store: AnyStore = None
     json: Json = False
