@@ -171,3 +171,37 @@ def test_a_budget_that_is_not_given_is_assumed_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="no budget given: assuming a context window of 128,000 tokens") as warned:
         assert transom.fit(messages) == messages
     assert warned[0].filename == __file__
+
+
+OTHER_APIS = {
+    "anthropic": [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "Fine."}]},
+    ],
+    "responses": [
+        {"role": "user", "content": "Go."},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "Fine."},
+    ],
+    "gemini": [{"role": "user", "parts": [{"text": "Go."}]}],
+}
+
+
+@pytest.mark.parametrize("dialect", OTHER_APIS)
+def test_messages_of_another_api_name_the_dialect_that_takes_them(dialect) -> None:
+    messages = OTHER_APIS[dialect]
+    said = f'; for these messages give dialect="{dialect}"$'
+    with pytest.raises(transom.InvalidMessage, match=said):
+        transom.fit(messages, budget=4_000)
+    with pytest.raises(transom.InvalidMessage, match=said):
+        transom.Conversation.from_messages(messages, budget=4_000)
+    conv = transom.Conversation.open("memory:", "c", budget=4_000)
+    with pytest.raises(transom.InvalidMessage, match=said):
+        conv.extend(messages)
+    assert transom.fit(messages, budget=4_000, dialect=dialect)
+    with pytest.raises(transom.InvalidMessage, match=r'for these messages give dialect="openai"$'):
+        transom.fit([{"role": "system", "content": "x"}, *history(1)], budget=4_000, dialect="gemini")
+    with pytest.raises(transom.InvalidMessage) as raised:
+        transom.fit([*messages, 7], budget=4_000)
+    assert "dialect=" not in str(raised.value)

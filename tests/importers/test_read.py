@@ -293,7 +293,7 @@ def test_what_is_left_out_is_logged_if_nobody_listens(tmp_path, caplog):
     (tmp_path / "s.jsonl").write_text(jsonl(*SESSION) + "torn")
     with caplog.at_level(logging.WARNING):
         assert len(list(read(tmp_path / "s.jsonl"))) == 1
-    assert caplog.messages == [f"{tmp_path}/s.jsonl line 3: skipped, not JSON: Expecting value (column 1)"]
+    assert caplog.messages == [f"{tmp_path}/s.jsonl line 3: left out, it is not written to its end"]
 
 
 def test_a_conversation_is_handed_out_before_the_rest_is_read(tmp_path):

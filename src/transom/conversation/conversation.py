@@ -166,7 +166,7 @@ class Conversation:
         """
         warn_without_budget(settings, changes)
         settings = Settings.of(settings, **changes)
-        instructions, facts = split_head(messages, dialect=settings.dialect)
+        instructions, facts = split_head(messages, dialect=settings.dialect, suggests_dialect=True)
         settings = replace(settings, system=(*(settings.system or ()), *instructions))
         conversation = cls.open(store, id, settings)
         try:

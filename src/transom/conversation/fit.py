@@ -54,7 +54,7 @@ def fit(
 
     - `settings`, and the keywords that change them: see ConversationOptions. If no budget is given, it is 128,000
       tokens, with a warning.
-    - `dialect`: the API whose messages come in and go out.
+    - `dialect`: the API whose messages come in and go out; OpenAI Chat if none is given.
     - `system`: what goes beside the messages in its request (Anthropic's `system`, Gemini's `systemInstruction`, the
       `instructions` of Responses); it only counts. OpenAI Chat has no such place: the system prompt is the first
       message of the result.
@@ -99,7 +99,7 @@ def _fitted(
     settings = Settings.of(settings, **changes)
     settings = replace(settings, dialect=with_foreign_tools(settings.dialect))  # the caller sends the tools
     pieces = [] if framework is None else framework.read(messages)
-    head, facts = split_head(messages, dialect=settings.dialect)
+    head, facts = split_head(messages, dialect=settings.dialect, suggests_dialect=True)
     log = MemoryStore().open("fit")
 
     def ref(seq: int) -> str:

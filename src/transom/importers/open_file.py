@@ -344,6 +344,9 @@ def parsed(text: bytes, where: str) -> object:
         raise InvalidMessage(where, f"not JSON: {problem}") from problem
 
 
+NOT_ENDED = "left out, it is not written to its end"
+"""What is said of the last line of a file that a program still writes."""
+
 SQLITE = "a SQLite database, and no file of messages; if it is a store of Transom, give it with --store"
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from transom.errors import InvalidMessage
 from transom.importers import recognise
 from transom.importers.open_file import (
+    NOT_ENDED,
     SUBAGENTS,
     FileLine,
     NotRegularError,
@@ -269,4 +270,5 @@ def _values(lines: Iterator[FileLine], options: ReadOptions) -> Iterator[object]
         try:
             yield parsed(line.text, line.where)
         except InvalidMessage as problem:
-            options.on_skip(f"{problem.where}: skipped, {problem.why}")
+            is_whole = not line.raw or line.raw.endswith(b"\n")
+            options.on_skip(f"{problem.where}: " + (f"skipped, {problem.why}" if is_whole else NOT_ENDED))

@@ -33,15 +33,15 @@ from transom.wire.translate import translate_fact
 
 
 def split_head(
-    messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT
+    messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT, *, suggests_dialect: bool = False
 ) -> tuple[list[Instruction], list[Placed]]:
     """Read messages: the leading instructions, and every later fact with the position of its message.
 
     A message is a dict, or a client library's object that can dump itself as one. In a dialect whose system prompt is
     not among the messages there are no leading instructions: all messages are facts. `where`: names the list in errors.
-    Raises InvalidMessage.
+    `suggests_dialect`: an error says which `dialect=` would take these messages, if one would. Raises InvalidMessage.
     """
-    facts = parse_any(messages, dialect, where)
+    facts = _read(messages, dialect, where) if suggests_dialect else parse_any(messages, dialect, where)
     head: list[Instruction] = []
     for _, fact in facts:
         if not isinstance(fact, Instruction):
@@ -57,7 +57,30 @@ def facts_of(messages: Sequence[object], dialect: Dialect) -> list[Fact]:
     InvalidMessage if one cannot be read, and for a mixture of both."""
     if isinstance(cast("object", messages), (list, tuple)) and any(isinstance(each, Fact) for each in messages):
         return [check.fact(each, None) for each in messages]
-    return [fact for _, fact in parse_any(messages, dialect)]
+    return [fact for _, fact in _read(messages, dialect)]
+
+
+def _read(messages: Sequence[object], dialect: Dialect, where: str = "") -> list[Placed]:
+    """Read messages as `parse_any` does. An error says which `dialect=` would take them, if one would."""
+    try:
+        return parse_any(messages, dialect, where)
+    except InvalidMessage as problem:
+        others = (name for name in _SUGGESTED if name != dialect.name)
+        found = next((name for name in others if _takes(dialect_named(name), messages)), None)
+        if found is None:
+            raise
+        raise InvalidMessage(problem.where, f'{problem.why}; for these messages give dialect="{found}"') from None
+
+
+_SUGGESTED = ("openai", "anthropic", "responses", "gemini")
+
+
+def _takes(dialect: Dialect, messages: Sequence[object]) -> bool:
+    try:
+        dialect.parse(messages)
+    except InvalidMessage:
+        return False
+    return True
 
 
 def user_message(dialect: Dialect, value: object) -> Fact:

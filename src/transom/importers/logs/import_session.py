@@ -18,7 +18,7 @@ from transom.core.entry import Meta
 from transom.core.message import Head, User
 from transom.errors import InvalidMessage, listed
 from transom.importers.logs.imported_log import ImportedLog, New
-from transom.importers.open_file import FileLine, OpenFile, opened, parsed
+from transom.importers.open_file import NOT_ENDED, FileLine, OpenFile, opened, parsed
 from transom.importers.recognise import SESSIONS, OnSkip
 from transom.importers.recorded import FORMATS
 from transom.importers.sessions.injected import is_injected
@@ -101,7 +101,7 @@ def whole_lines(
             try:
                 parsed(line.text, line.where)
             except InvalidMessage:
-                on_skip(f"{line.where}: left out, it is not written to its end")
+                on_skip(f"{line.where}: {NOT_ENDED}")
                 continue
         yield line
 
@@ -239,9 +239,13 @@ def remarks_on(facts: SessionFacts, logs: dict[str, ImportedLog], main: str) -> 
         shown = listed(kinds, MOST_TYPES, "more type" if len(kinds) == MOST_TYPES + 1 else "more types")
         yield f"{facts.beside.total():,} of {facts.lines:,} lines hold no message, and are not stored ({shown})"
     if facts.taken_back:
-        yield f"{facts.taken_back:,} messages were taken back by the user: stored, and never sent"
+        taken = "1 message was" if facts.taken_back == 1 else f"{facts.taken_back:,} messages were"
+        yield f"{taken} taken back by the user: stored, and never sent"
     if shown := sum(log.shown_before for log in logs.values()):
-        yield f"{shown:,} messages were taken back after they had been imported: they are still sent"
+        them = (
+            ("1 message was", "it had", "it is") if shown == 1 else (f"{shown:,} messages were", "they had", "they are")
+        )
+        yield f"{them[0]} taken back after {them[1]} been imported: {them[2]} still sent"
     if sides := sorted(logs.keys() - {main}):
         are = "subagent is a conversation of its own" if len(sides) == 1 else "subagents are conversations of their own"
         yield f"{len(sides):,} {are}: {listed(sides, MOST_SUBAGENTS)}"
