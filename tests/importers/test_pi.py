@@ -172,4 +172,18 @@ def test_what_pi_alone_takes_is_never_sent_and_counted_in_other_formats(tmp_path
         made = export(store.open(done.conversation), name)
         data = b"".join(made)
         assert b"secret" not in data
-        assert any(" own " in note and ": 2" in note for note in made.report.notes), made.report.notes
+        assert any("only their own p" in note and ": 2" in note for note in made.report.notes), made.report.notes
+
+
+def test_one_message_that_was_taken_back_is_told_of_in_the_singular(tmp_path):
+    path = tmp_path / "s.jsonl"
+    first, second = entry("a", None, "user", "One."), entry("b", None, "user", "Two.")
+    for imported_before, said in (
+        ([], "1 message was taken back by the user: stored, and never sent"),
+        ([first], "1 message was taken back after it had been imported: it is still sent"),
+    ):
+        store, remarks = MemoryStore(), ()
+        for lines in filter(None, (imported_before, [first, second])):
+            path.write_text(jsonl(HEADER, *lines))
+            remarks = next(iter(import_file(path, store))).remarks
+        assert said in remarks

@@ -236,7 +236,7 @@ def _count_left_out(fact: Fact, dialect: str, left_out: LeftOut) -> None:
     if isinstance(fact, ToolResult) and fact.synthetic:
         left_out.add("results written by Transom, for calls that had none")
     if fact.dialect == dialect:
-        left_out.add("messages whose notes of their own program were left out", NOTES in (fact.extra or ()))
+        left_out.add("fields of messages left out that only their own program takes", NOTES in (fact.extra or ()))
         return
     for key in fact.extra or ():
         if key != "refusal" and not (key == "name" and isinstance(fact, ToolResult)):
