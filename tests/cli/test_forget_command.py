@@ -230,6 +230,19 @@ def test_a_session_is_forgotten_with_its_subagents(run, with_subagents, monkeypa
     assert sorted(ids(run, "a.db").split(", ")) == ["s10", "s10#a"]
 
 
+def test_sub_agents_of_a_run_are_its_subagents_too(run, folder):
+    names = ["trip", "trip/look 7.0", "trip/look 7.0/deep er 3.1", "trip/other", "trip@41", "trips/look 7.0"]
+    write_jsonl("chats.jsonl", *({"id": name, "messages": chat(1)} for name in names))
+    assert run("import", "chats.jsonl", "--store", "a.db")[0] == 0
+    code, _, err = run("forget", "trip", "--yes", "--store", "a.db")
+    said = "transom: 2 subagents of it stay: trip/look 7.0, trip/look 7.0/deep er 3.1; --subagents forgets them too\n"
+    assert (code, err) == (0, said)
+    assert run("log", "trip", "--store", "a.db")[0] == 2
+    assert run("forget", "trip/look 7.0", "--subagents", "--yes", "--store", "a.db")[0] == 0
+    assert sorted(ids(run, "a.db").split(", ")) == ["trip/other", "trip@41", "trips/look 7.0"]
+    assert run("log", "ips/look", "--store", "a.db")[0] == 0
+
+
 def test_a_session_without_subagents_is_forgotten_as_before(run, with_subagents):
     found = json.loads(run("forget", "s10#a", "--subagents", "--yes", "--store", "a.db", "--json")[1])
     assert found["subagents"] == []

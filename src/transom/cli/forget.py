@@ -75,8 +75,8 @@ def _forget_user(options: Forget, user: str) -> int:
 
 
 def _forget_conversation(options: Forget, part: str) -> int:
-    """Remove one conversation, and with `--subagents` the imported ones of its subagents too. Without it a notice says
-    how many stay, and how to forget them.
+    """Remove one conversation, and with `--subagents` those of its subagents too. Without it a notice says how many
+    stay, and how to forget them.
 
     Exit code 1 if the user does not agree. With --yes the id must be the whole one. If the store has no such id, but an
     interrupted `forget` left a part of that conversation, this part is removed without asking.

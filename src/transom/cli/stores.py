@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
@@ -207,7 +208,7 @@ def find_name(names: list[str], part: str, url: str) -> str:
         raise UnknownLog(f"no conversation {part!r} in {place_of(url)}; it has subagents of it: {shown}")
     matching = [name for name in names if part in name]
     shortest = min(matching, key=len, default="")
-    if matching and all(name == shortest or name.startswith(f"{shortest}#") for name in matching):  # and its subagents
+    if matching and len(subagents_in(matching, shortest)) == len(matching) - 1:
         return shortest
     if matching:
         raise UnknownLog(
@@ -227,8 +228,10 @@ def find_name(names: list[str], part: str, url: str) -> str:
 
 
 def subagents_in(names: Iterable[str], session: str) -> list[str]:
-    """Return the names among these that are of imported subagents of a session."""
-    return [name for name in names if name.startswith(f"{session}#")]
+    """Return the names among these that are of subagents of a session: imported ones (`SESSION#AGENT`), and those that
+    a run has called (`SESSION/TOOL 7.0`)."""
+    called = re.compile(rf"{re.escape(session)}/.+ \d+\.\d+", re.DOTALL)
+    return [name for name in names if name.startswith(f"{session}#") or called.fullmatch(name)]
 
 
 def short_id(name: str) -> str:

@@ -297,7 +297,7 @@ class Forget(Struct, frozen=True, kw_only=True):
         None
     )
     subagents: Annotated[
-        bool, Option("--subagents", help="Its imported subagents too (ID#…). Without it they stay, and stderr says so.")
+        bool, Option("--subagents", help="Its subagents too (ID#…, ID/…). Without it they stay, and stderr says so.")
     ] = False
     yes: Annotated[bool, Option("--yes", help="Do not ask. ID must be the whole id.")] = False
     store: AnyStore = None
