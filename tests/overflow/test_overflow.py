@@ -19,8 +19,8 @@ WORDINGS = [json.loads(line) for line in Path(__file__).with_name("wordings.json
 def expected(row: dict) -> Overflow | None:
     if row["overflow"] is None:
         return None
-    limit, used, output, fix = row["overflow"]
-    return Overflow(limit=limit, used=used, fix=fix, output=output)
+    limit, used, output, fix, *unit = row["overflow"]
+    return Overflow(limit, used, fix, output, *unit)
 
 
 @pytest.mark.parametrize("row", WORDINGS, ids=lambda row: str(row["body"])[:60])
@@ -51,6 +51,34 @@ def test_every_row_of_the_recorded_table(table):
     wrong = [(row, found) for row in table if not agrees(row, found := classify(row["status"], row["body"]))]
     assert len(table) >= 59
     assert wrong == []
+
+
+def test_the_rows_of_the_table_that_are_about_bytes(table):
+    """The others name tokens, a context, a prompt or a model, so that a limit may be learned from them."""
+    found = [(row["provider"], classify(row["status"], row["body"])) for row in table if row["is_overflow"]]
+    assert {name for name, each in found if each and each.measured_in == "bytes"} == {"anthropic", "bedrock", "vertex"}
+    assert sum(each is not None and each.measured_in == "bytes" for _, each in found) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "unit"),
+    [
+        (413, "<html><script>window.input = 'token'</script><h1>413 Payload Too Large</h1>", "bytes"),
+        (413, {"type": "entity.too.large", "message": "request entity too large", "limit": 102_400}, "bytes"),
+        (413, {"error": {"message": "Request exceeds the maximum allowed number of bytes"}}, "bytes"),
+        (413, {"error": {"type": "request_too_large", "message": "Prompt is too long"}}, "tokens"),
+        (413, {"error": {"message": "bad", "n_ctx": 4096, "n_prompt_tokens": 5000}}, "tokens"),
+        (413, "Request too large for this model", "tokens"),
+        (400, {"error": {"code": "1261"}}, "tokens"),
+        (400, {"error": {"code": "context_length_exceeded"}}, "tokens"),
+        (400, "input of 5000 tokens (20 KB) exceeds the context of 4096 tokens", "tokens"),
+    ],
+)
+def test_what_an_error_says_of_bytes_is_no_limit_of_tokens(status, body, unit):
+    found = classify(status, body)
+    assert found is not None
+    assert found.measured_in == unit
+    assert unit == "tokens" or (found.limit, found.used) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +156,9 @@ def renumbered(row: dict, factor: int) -> tuple[object, Overflow | None]:
     def times(number: int | None) -> int | None:
         return number * factor if number is not None and number >= 1000 else number
 
-    return text, want and Overflow(times(want.limit), times(want.used), want.fix, times(want.output))
+    if want is None:
+        return text, None
+    return text, Overflow(times(want.limit), times(want.used), want.fix, times(want.output), want.measured_in)
 
 
 PROSE = [

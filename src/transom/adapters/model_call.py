@@ -163,5 +163,5 @@ def error_of(error: BaseException) -> ProviderError:
     names = [kind.__name__ for each in causes for kind in type(each).__mro__]
     says_so = any(part in name for name in names for part in _TOO_LONG)
     if says_so and (of_status is None or classify(of_status.status, of_status.body) is None):
-        return ProviderError("bad_request", quote(str(error)), status=413, body=str(error))
+        return ProviderError("bad_request", quote(str(error)), status=413, body=f"context_length_exceeded: {error}")
     return of_status or (read[0] if read else ProviderError("unknown", str(error)))

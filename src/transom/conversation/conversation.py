@@ -359,7 +359,8 @@ class Conversation:
         `model`: the model that was asked, if you ask several. A limit is learned under its name, for forks too; without
         a name it holds for all requests of this conversation.
 
-        An overflow teaches the limit, so that the next `request` is smaller; that `request` raises BudgetImpossible if
+        An overflow teaches the limit, so that the next `request` is smaller (one that says nothing of tokens is about
+        bytes: it makes the next attempt smaller, and teaches nothing); that `request` raises BudgetImpossible if
         nothing more can be left out. If only the answer had no room, the request stays as it is: ask for at most
         `decision.max_tokens`. Parts that the provider refused are left out, with a warning; `undo` brings them back,
         but not reasoning.
@@ -891,8 +892,8 @@ class Conversation:
             yield
 
     @_locked
-    def _use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
-        self._planner.use_model(provider, was_refused=was_refused)
+    def _use_model(self, provider: Provider, *, was_refused: bool = False, at_most: int = 0) -> None:
+        self._planner.use_model(provider, was_refused=was_refused, at_most=at_most)
         self._summaries.use_model(provider)
 
     def _must_be_new(self) -> None:

@@ -169,7 +169,8 @@ class OwnLoop:
             failure = failed.failure(PartialReply(text=text), answers=sent.seq, model=name, final=gives_up)
             (entry,) = writer.append_facts([failure])
         leave_out_refused(conversation, failed, request.window.view, said=text)
-        planner.use_limits_of(name, was_refused=failed.kind == "overflow")
+        at_most = 0 if gives_up else attempts.at_most
+        planner.use_limits_of(name, was_refused=failed.kind == "overflow", at_most=at_most)
         if gives_up:
             self._lease.release()
         decided = _decision(failed, raised, entry, None if gives_up else attempts.max_tokens)

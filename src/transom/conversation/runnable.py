@@ -88,9 +88,10 @@ class RunnableConversation(Protocol):
         """A context manager for a run: only one run at a time. Raises ConversationBusy."""
         ...
 
-    def _use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
+    def _use_model(self, provider: Provider, *, was_refused: bool = False, at_most: int = 0) -> None:
         """Plan the next requests for the model of this provider: in its dialect, and within its limit, known or
-        learned. `was_refused`: it has just refused a request as too long (`RequestPlanner.use_model`)."""
+        learned. `was_refused`: it has just refused a request as too long; `at_most`: the most tokens of the next one
+        (`RequestPlanner.use_model`)."""
         ...
 
     def _pending_calls(self) -> list[ToolCalled]: ...

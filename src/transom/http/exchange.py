@@ -190,7 +190,8 @@ class Exchange:
         attempts = Attempts(Retry(attempts=1), [provider], body.longest_answer)
         reply = ClientReply()
         while True:
-            conv._use_model(provider, was_refused=attempts.refused is not None)  # pyright: ignore[reportPrivateUsage]
+            use = conv._use_model  # pyright: ignore[reportPrivateUsage]
+            use(provider, was_refused=attempts.refused is not None, at_most=attempts.at_most)
             try:
                 window = yield from conv._plan_request_steps(tools=body.tools)  # pyright: ignore[reportPrivateUsage]
             except BudgetImpossible:

@@ -272,7 +272,20 @@ INPUT_AND_ANSWER = (
 )
 """A text with this counts the wanted answer too, so a shorter answer may be enough."""
 
-NO_TOKENS = r"\b(?:bytes|characters|chars|[kmg]i?b)\b|invalid params, context window exceeds limit"
+BYTES = r"\b(?:bytes|characters|chars|[kmg]i?b)\b"
+"""Units in which the size of a text or of a request's body is told."""
+
+BODY = r"\b(?:requests?|payload|entity|body|content|anfrage|requête|solicitud|richiesta)\b|_too_large|请求"
+"""What a gateway or a server measures before any model sees the request."""
+
+TOKENS = r"tokens?|токен|トークン|토큰|词元|令牌"
+MODEL_WORDS = (
+    rf"{TOKENS}|\bmodel|context|контекст|kontext|上下文|コンテキスト|컨텍스트|prompt|提示|\binputs?\b|input_|输入|入力|입력|"
+    r"\bmessages\b|消息|conversation|对话|会话|history|entr[aé]|eingabe|вход|n_ctx"
+)
+"""A text without any of these says nothing of tokens, of a context or of the model."""
+
+NO_TOKENS = rf"{BYTES}|invalid params, context window exceeds limit"
 """The numbers in a text with one of these are not numbers of tokens. (MiniMax's wording ends with an error code.)"""
 
 EXCESS = (

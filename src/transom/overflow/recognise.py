@@ -51,6 +51,8 @@ class Overflow(Struct, frozen=True):
     - `limit`: the maximum that the model takes.
     - `used`: the tokens of the input; of input and answer together if the text gives only their sum.
     - `output`: the length that was asked for as the longest answer, if the text says that it did not fit.
+    - `measured_in`: "bytes" if the error says nothing of tokens, of a context or of the model: then a gateway, or the
+      server before its model, has refused the body of the request. That says nothing about the model's window.
     - `fix`: "shrink_input", or "shrink_max_tokens" if the input fits and leaves some room for an answer.
     """
 
@@ -58,6 +60,7 @@ class Overflow(Struct, frozen=True):
     used: int | None
     fix: Literal["shrink_input", "shrink_max_tokens"]
     output: int | None = None
+    measured_in: Literal["tokens", "bytes"] = "tokens"
 
 
 def classify(status: int | None, body: object) -> Overflow | None:
@@ -78,7 +81,22 @@ def classify(status: int | None, body: object) -> Overflow | None:
     fields = _fields(leaves)
     named = " ".join(_snake(key) for key, value in leaves if isinstance(value, int))
     says_so = coded or _is_too_long(status, text, named, found | fields)
-    return _overflow(text, found, fields) if says_so else None
+    if not says_so:
+        return None
+    has_odd_code = any(_snake(value) in error_patterns.ODD_CODES for _, value in leaves)
+    if not has_odd_code and _is_in_bytes(status, text, named):
+        return Overflow(None, None, "shrink_input", measured_in="bytes")
+    return _overflow(text, found, fields)
+
+
+def _is_in_bytes(status: int | None, text: str, fields: str) -> bool:
+    """Whether an error that says that the request is too long means its size in bytes. `fields`: the names of its
+    fields with numbers."""
+    said = f"{text} {fields}"
+    if re.search(error_patterns.BYTES, text):
+        return not re.search(error_patterns.TOKENS, said)
+    is_about_the_body = status == 413 or re.search(error_patterns.BODY, text) is not None
+    return is_about_the_body and not re.search(error_patterns.MODEL_WORDS, said)
 
 
 def _fields(leaves: list[tuple[str, str | int]]) -> dict[str, int]:
@@ -201,7 +219,9 @@ def _overflow(text: str, found: dict[str, int], fields: dict[str, int]) -> Overf
 
 def _plain(text: str, status: int | None) -> str:
     """The text with single blanks and numbers as plain digits (128k, 1.2m and 128,000), without numbers that say
-    nothing of a size: in tags of HTML, the status, and the excess ("by 512 tokens", "which is 512 tokens over")."""
+    nothing of a size: in tags, scripts and styles of HTML, the status, and the excess ("by 512 tokens", "which is 512
+    tokens over")."""
+    text = re.sub(r"(?s)<(script|style)\b.*?(?:</\1|$)", "<", text)
     text = re.sub(r"<[/!]?[a-z][^<>]{0,200}>", " ", text)
     text = re.sub(rf"(?<![\d,.]){status}(?![\d,.])", " ", text) if status is not None and status != 200 else text
     text = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", " ".join(text.split()))

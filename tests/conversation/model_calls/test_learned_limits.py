@@ -12,8 +12,10 @@ import pytest
 
 import transom
 from transom import AsyncConversation, Conversation, ProviderError, Retry
+from transom.adapters.model_call import error_of
 from transom.core.learned_limit import MAX_PATIENCE, PATIENCE, LearnedLimit
 from transom.core.message import Failure
+from transom.overflow import classify
 from transom.providers.scripted import Fault, Reply, Scripted
 
 LIMIT = 4_096
@@ -261,3 +263,105 @@ def test_a_reply_without_usage_counts() -> None:
             conv.observe(reply["choices"][0]["message"])
         assert refusals(conv) == 2
         assert conv.window_usage.budget > 2_500
+
+
+TOO_LARGE = "<html><head><title>413 Request Entity Too Large</title></head><center>nginx</center></html>"
+
+
+class Gateway:
+    """A gateway that refuses bodies of more than `most` bytes, before a model that takes any request."""
+
+    def __init__(self, most: int, body: str = TOO_LARGE, status: int = 413) -> None:
+        self.most, self.fault = most, Fault(kind="bad_request", status=status, body=body)
+        self.provider = Scripted(then=self._answer)
+
+    def _answer(self, body: Any) -> str | Fault:
+        return self.fault if len(json.dumps(body)) > self.most else "Noted."
+
+    def client(self) -> Any:
+        sdk = openai.OpenAI(api_key="none", http_client=self.provider.http_client(), max_retries=0)
+        return transom.wrap(sdk, store="memory:", budget=10_000)
+
+    @property
+    def last_bytes(self) -> int:
+        return len(json.dumps(self.provider.requests[-1]))
+
+
+def picture(size: int) -> dict[str, Any]:
+    url = {"url": "data:image/png;base64," + "A" * size}
+    return {"role": "user", "content": [{"type": "text", "text": "See."}, {"type": "image_url", "image_url": url}]}
+
+
+def history(turns: int) -> list[dict[str, Any]]:
+    return [
+        message
+        for turn in range(turns)
+        for message in ({"role": "user", "content": f"{turn} " + WISH * 20}, {"role": "assistant", "content": "Noted."})
+    ]
+
+
+def test_a_body_that_is_too_large_for_a_gateway_teaches_no_limit_to_a_wrapped_client() -> None:
+    gateway = Gateway(1_000_000)
+    client = gateway.client()
+    reply = client.chat.completions.create(model="m", messages=[picture(2_000_000)])
+    assert (reply.choices[0].message.content, len(gateway.provider.requests)) == ("Noted.", 2)
+    other = [*history(30), {"role": "user", "content": "Hello"}]
+    assert client.chat.completions.create(model="m", messages=other).choices[0].message.content == "Noted."
+    assert gateway.last_bytes > 0.9 * len(json.dumps(other))
+
+
+BYTES = {
+    "nginx": (413, TOO_LARGE),
+    "empty": (413, ""),
+    "express": (413, '{"message": "request entity too large", "expected": 90210, "limit": 51200}'),
+    "Anthropic": (
+        413,
+        '{"type": "error", "error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}',
+    ),
+    "Vertex": (400, "400 Request payload size exceeds the limit: 51200 bytes."),
+}
+
+
+@pytest.mark.parametrize("server", BYTES)
+def test_nor_to_a_run_or_a_loop_of_ones_own(server: str) -> None:
+    status, body = BYTES[server]
+    gateway = Gateway(30_000, body, status)
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        conv.extend(history(45))
+        assert conv.run("Hello", provider=gateway.provider, retry=AT_ONCE).failures == 1
+        assert gateway.last_bytes < 30_000
+        assert conv.view.learned_limits == {}
+        assert conv.window_usage.budget > 7_000
+        conv.extend(history(15))
+        conv.user("And now?")
+        conv.request()
+        decision = conv.failed(status, body=body)
+        assert (decision.kind, decision.retry, decision.smaller) == ("overflow", True, True)
+        assert conv.window().tokens <= conv.window_usage.budget < 7_000
+        conv.request()
+        conv.observe({"role": "assistant", "content": "Noted."})
+        assert conv.view.learned_limits == {}
+        assert conv.window_usage.budget > 7_000
+
+
+def test_a_gateway_that_refuses_everything_is_named_and_the_budget_stays() -> None:
+    gateway = Gateway(0)
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        conv.extend(history(30))
+        with pytest.raises(ProviderError, match=r"it is about the bytes of the request: .*a gateway") as raised:
+            conv.run("Hello", provider=gateway.provider, retry=AT_ONCE)
+        assert (raised.value.kind, len(gateway.provider.requests)) == ("overflow", 3)
+        assert conv.view.learned_limits == {}
+        assert conv.window_usage.budget > 7_000
+        gateway.most = 100_000
+        assert conv.run("And now?", provider=gateway.provider).failures == 0
+
+
+def test_an_exception_of_a_framework_that_names_the_context_still_teaches_a_limit() -> None:
+    class ContextWindowOverflowException(Exception):
+        pass
+
+    error = error_of(ContextWindowOverflowException("The request was refused"))
+    found = classify(error.status, error.body)
+    assert found is not None
+    assert found.measured_in == "tokens"

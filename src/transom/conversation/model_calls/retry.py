@@ -87,8 +87,9 @@ class FailedAttempt(Struct, frozen=True, kw_only=True):
     """A failed attempt, and what follows: `error` to give up with; or, if it is None, another attempt after `wait`
     seconds, at the same provider or the next one.
 
-    `kind`, `text`: of the failure, for the log. `limit`, `used`, `stated`: of an overflow, as in `Failure`. `left_out`:
-    parts that the provider refused, which the next attempt is without.
+    `kind`, `text`: of the failure, for the log. `limit`, `used`, `stated`: of an overflow, as in `Failure`.
+    `is_learned`: whether `limit` holds for all later requests to the model, or only for the attempts at this reply.
+    `left_out`: parts that the provider refused, which the next attempt is without.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class FailedAttempt(Struct, frozen=True, kw_only=True):
     limit: int = 0
     used: int = 0
     stated: int = 0
+    is_learned: bool = True
     left_out: Sequence[RefusedPart] = ()
 
     def failure(self, partial: PartialReply, *, answers: int | None, model: str, final: bool) -> Failure:
@@ -113,7 +115,7 @@ class FailedAttempt(Struct, frozen=True, kw_only=True):
             answers=answers,
             error=self.text,
             model=model,
-            limit=self.limit,
+            limit=self.limit if self.is_learned else 0,
             used=self.used,
             stated=self.stated,
             usage=partial.usage,
@@ -135,6 +137,9 @@ class Attempts(Generic[P]):
         self.max_tokens = max_tokens
         self.refused: ProviderError | None = None
         """The error with which the present provider refused a request as too long; None if it did not."""
+        self.at_most = 0
+        """The most tokens of the next request, because the present provider refused the size of one in bytes; 0 if it
+        did not. No limit is learned from that: it says nothing about the model."""
         self._contradiction = ""  # what to do if the newest refusal cannot be true
 
     @property
@@ -186,7 +191,7 @@ class Attempts(Generic[P]):
     def _fall_back(self, failed: FailedAttempt) -> FailedAttempt:
         """Go on with the next provider, after this failure."""
         del self._providers[0]
-        self._of_provider, self._overflows, self.refused = 1, 0, None
+        self._of_provider, self._overflows, self.refused, self.at_most = 1, 0, None, 0
         return failed
 
     def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> FailedAttempt:
@@ -198,9 +203,17 @@ class Attempts(Generic[P]):
             smaller = _smaller_answer(said, self.max_tokens)
         else:
             limit = _smaller_request(said, window, self._overflows)
-        failed = FailedAttempt(kind="overflow", text=text, limit=limit, used=used, stated=_stated(said, window))
+        failed = FailedAttempt(
+            kind="overflow",
+            text=text,
+            limit=limit,
+            used=used,
+            stated=_stated(said, window),
+            is_learned=said.measured_in == "tokens",
+        )
         if self._overflows < OVERFLOW_ATTEMPTS and (limit or smaller != self.max_tokens):
             self.max_tokens = smaller
+            self.at_most = self.at_most if failed.is_learned else limit
             return failed
         if len(self._providers) > 1:
             return self._fall_back(failed)
@@ -276,8 +289,13 @@ def _given_up(error: ProviderError, window: Window, said: Overflow) -> ProviderE
 
 
 def _contradiction(said: Overflow, window: Window) -> str:
-    """What to do about a refusal that cannot be true of this request: the provider states a limit that the request is
-    far below. Empty for any other refusal."""
+    """What to do about a refusal that is not about the tokens of this request: it is about its bytes, or the provider
+    states a limit that the request is far below. Empty for any other refusal."""
+    if said.measured_in == "bytes":
+        return (
+            "the refusal says nothing of tokens, so it is about the bytes of the request: look what stands between "
+            "here and the model (a gateway), and how large a body it takes; images and files have the most bytes"
+        )
     if _has_more_beside(said, window):
         return (
             f"the server counts {said.used:,} tokens: look what else is sent with the request, or what stands between "

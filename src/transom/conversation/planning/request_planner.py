@@ -98,6 +98,7 @@ class RequestPlanner:
         """What a mode of an earlier process has announced. It holds until `set_mode` is called in this one."""
         self._trusts_learned = True  # false once nothing fitted within the learned limit
         self._was_refused = False
+        self._at_most = 0  # tokens, until the next reply; 0: no such limit
         self._has_warned, self._looked_at = False, 0  # see `warn_once_of`
         self._tools_looked_at: tuple[Dialect, tuple[Raw, ...]] | None = None
         self._left_out_tools = set[tuple[str, str]]()
@@ -129,14 +130,15 @@ class RequestPlanner:
         """The system prompt of the next request, without head parts."""
         return system_prompt_and_parts(self.options.head)[0]
 
-    def use_model(self, provider: Provider, *, was_refused: bool = False) -> None:
+    def use_model(self, provider: Provider, *, was_refused: bool = False, at_most: int = 0) -> None:
         """Plan the next requests for this model: in its dialect, and within the limit that its refusals have taught.
 
         In another dialect the log has other token counts, so the view is built anew. If nothing fits within the learned
         limit, the next plan does without it: the limit may be wrong, and sending is the only way to find out. But right
-        after a refusal (`was_refused`) the limit holds.
+        after a refusal (`was_refused`) the limit holds. `at_most`: the most tokens of a request until the next reply;
+        0 for no such limit.
         """
-        self._trusts_learned, self._was_refused = True, was_refused
+        self._trusts_learned, self._was_refused, self._at_most = True, was_refused, at_most
         self._model = model_name(provider)
         self._known_context = getattr(provider, "context_size", None)
         if self._known_context is None and self.settings.budget is ASSUMED:
@@ -160,17 +162,19 @@ class RequestPlanner:
         without either the name of the dialect."""
         return self._model or self.settings.dialect.name
 
-    def use_limits_of(self, model: str, *, was_refused: bool) -> None:
-        """Plan the next requests within the limit that this model's refusals have taught. `was_refused`: as in
-        `use_model`."""
+    def use_limits_of(self, model: str, *, was_refused: bool, at_most: int = 0) -> None:
+        """Plan the next requests within the limit that this model's refusals have taught. `was_refused`, `at_most`: as
+        in `use_model`."""
         if model != self._model and self.settings.budget is ASSUMED:
             self._known_context = context_size(model)
-        self._trusts_learned, self._was_refused, self._model = True, was_refused, model
+        self._trusts_learned, self._was_refused, self._at_most = True, was_refused, at_most
+        self._model = model
 
     def limits(self) -> Budget:
         """The budget, with no larger context window than the model has: its known size, or what was learned when it
-        refused a request. If the caller gave no budget, the known size takes the place of the assumed one."""
-        budget, learned = self.settings.budget, self._learned_limit()
+        refused a request. If the caller gave no budget, the known size takes the place of the assumed one. After a
+        request was refused for its bytes, the next attempt has a limit of its own too."""
+        budget, learned = self.settings.budget, self._limit_of_refusals()
         if self._known_context is not None:
             most = self._known_context if budget is ASSUMED else min(self._known_context, budget.context)
             budget = _with_context(budget, most)
@@ -381,7 +385,7 @@ class RequestPlanner:
         try:
             done = self._plan(self.view, options, asked, summary)
         except BudgetImpossible:
-            if self._was_refused or self._learned_limit() is None:
+            if self._was_refused or self._limit_of_refusals() is None:
                 raise
             self._trusts_learned = False
             done = self._plan(self.view, options, asked, summary)
@@ -397,16 +401,21 @@ class RequestPlanner:
         except BudgetImpossible:  # the head that was sent fits
             return options, done
 
+    def _limit_of_refusals(self) -> int | None:
+        """The tokens that the next request may have after the refusals so far; None if nothing limits it."""
+        if not self._trusts_learned:
+            return None
+        limits = (self._learned_limit(), self._at_most or None)
+        return min((limit for limit in limits if limit is not None), default=None)
+
     def _learned_limit(self) -> int | None:
-        """The tokens that the next request of this model may have, because it refused more; None if it refused none.
+        """The tokens that all requests of this model may have, because it refused more; None if it refused none.
 
         The limit is in the provider's tokens, as the ratio of the refused request counts them. If this conversation's
         own ratio is smaller, the limit falls in proportion. A limit of this log is taken with this log's ratio.
 
         If the limit has the name of a model, the shared one holds: this log's refusals and replies have taught it too.
         """
-        if not self._trusts_learned:
-            return None
         own = self.view.prefix.learned_limits.get(self.model)
         if own is not None:
             self._share_earlier()
@@ -440,6 +449,7 @@ class RequestPlanner:
                     self._shared_limits.learn(failure.model, failure.limit, after.calibration, known)
 
     def _share_replies(self, before: View, after: View, entries: Sequence[Entry]) -> None:
+        self._at_most = 0
         requests = [entry for entry in (before.in_flight, *entries) if entry is not None]
         sent = {entry.seq: entry.body for entry in requests if isinstance(entry.body, Sent)}
         for entry in entries:

@@ -190,10 +190,11 @@ class AgentLoop:
         while True:
             self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
             try:
-                request, compacted = yield from self._request(was_refused=attempts.refused is not None)
+                request, compacted = yield from self._request(attempts)
             except BudgetImpossible as impossible:
                 if attempts.refused is None:
                     raise
+                self._end_attempts(attempts)
                 raise attempts.cannot_shrink(impossible) from impossible
             work = self._complete(request)
             in_flight = self._conv.view.in_flight
@@ -216,6 +217,7 @@ class AgentLoop:
                 yield self._log_failure(partial, failed, in_flight.seq, final=failed.error is not None)
                 leave_out_refused(self._conv, failed, request.window.view, said=partial.text)
                 if failed.error is not None:
+                    self._end_attempts(attempts)
                     raise failed.error from raised
                 yield Retrying(attempt=attempts.number, wait=failed.wait, model=model_name(attempts.provider))
                 if failed.wait:
@@ -225,11 +227,16 @@ class AgentLoop:
             # not always the request's place: another writer may have sent a request since
             return turn, self._conv.view.unit_of[replied.entry], replied
 
-    def _request(self, *, was_refused: bool) -> Generator[Work, Any, tuple[Request, Compacted | None]]:
+    def _end_attempts(self, attempts: Attempts[Provider]) -> None:
+        """Plan without the limit that only further attempts have to keep to."""
+        if attempts.at_most:
+            self._use_model(self._provider)
+
+    def _request(self, attempts: Attempts[Provider]) -> Generator[Work, Any, tuple[Request, Compacted | None]]:
         """Plan and log the next request, after a summary if its policy waits for one. Returns the request, and the
         event of the compaction that came with it; None if none did."""
         conv, settings = self._conv, self._settings
-        self._use_model(self._provider, was_refused=was_refused)
+        self._use_model(self._provider, was_refused=attempts.refused is not None, at_most=attempts.at_most)
         before = conv.view
         begin = conv._request_steps  # pyright: ignore[reportPrivateUsage] - work of its own, so that a driver waits
         request = yield from begin(tools=self._schemas, state=settings.state, cache=True)
