@@ -423,7 +423,8 @@ class SlowView:
         return saving > 0
 
     def _trim_applies(self, trim: Trim) -> bool:
-        """Whether a trim applies: there is such a part, and the trim makes it smaller in a valid way."""
+        """Whether a trim applies: there is such a part, and the trim makes it smaller in a valid way, or replaces one
+        that a provider has refused."""
         if self.facts.unit_of(trim.entry) is None:
             return False
         fact = self.entries[trim.entry].body
@@ -445,7 +446,7 @@ class SlowView:
                 return False
         elif trim.keep or not trim.note or (kind == "args" and not is_json(trim.note)):
             return False
-        return part_size(trimmed(part, trim)) < part_size(part)
+        return trim.refused or part_size(trimmed(part, trim)) < part_size(part)
 
     def _is_at_work(self, entry: int) -> bool:
         """Whether an entry is the newest turn of the model, and has calls. A fold ends the search."""

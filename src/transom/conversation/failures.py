@@ -26,6 +26,8 @@ from transom.core.edit import Trim
 from transom.core.entry import Entry
 from transom.core.message import REASONING_REFUSED, Failure
 from transom.core.plan_request import entry_ref
+from transom.core.tokens import part_bytes, text_bytes
+from transom.core.trims import find_part
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, ProviderError, quote, shorten
@@ -252,15 +254,21 @@ def leave_out_refused(conversation: RunnableConversation, failed: FailedAttempt,
 
 def _leave_out(conversation: RunnableConversation, parts: Sequence[RefusedPart], error: str) -> None:
     """Trim these parts, each with a text in its place; a record takes the place of a compaction. An undo brings a part
-    back. A part that is shorter than every such text stays."""
+    back. A warning says what was left out, and what could not be."""
     for entry, part, kind in parts:
         ref, why = entry_ref(entry), f"the provider refused it: {error}"
         if kind == COMPACTION:
             for edit in list(without_compaction(conversation.view, entry, why)):
                 conversation.edit(edit)
             continue
-        for note in (texts.refused_part(ref, kind), texts.refused_short(ref)):
-            with suppress(InvalidEdit):  # the placeholder is longer than the part
-                conversation.edit(Trim(entry=entry, part=part, note=note, why=why))
-                break
-        _logger.warning("conversation %s: %s", quote(conversation.log.name), texts.refused_part(ref, kind))
+        note = texts.refused_part(ref, kind)
+        found = find_part(conversation.log[entry], part)
+        is_short = found is not None and part_bytes(found[0]) <= text_bytes(note)
+        placeholder = texts.refused_short(ref) if is_short else note
+        name = quote(conversation.log.name)
+        try:
+            conversation.edit(Trim(entry=entry, part=part, note=placeholder, why=why, refused=True))
+        except InvalidEdit as impossible:
+            _logger.warning("conversation %s: the refused %s in %s stays: %s", name, kind, ref, impossible)
+        else:
+            _logger.warning("conversation %s: %s", name, note)

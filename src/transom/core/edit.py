@@ -43,6 +43,8 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
       text.
     - `note`: of a text, what stands in the first gap. Of a call, its new arguments, which must be JSON. Of an image, a
       file or a part of an unknown kind, the text that stands in its place. Reasoning is dropped, and needs no note.
+    - `refused`: true if a provider has refused the part. Then the trim may make the part larger: otherwise a short text
+      that a filter refuses would stay, and be refused with every later request.
     """
 
     entry: int
@@ -51,6 +53,7 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     note: str = ""
     why: str = ""
     """The reason, as `explain` shows it."""
+    refused: bool = False
 
 
 class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="pin"):

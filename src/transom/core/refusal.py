@@ -61,8 +61,8 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
     """Why a trim does not apply; None if it does.
 
     It must name a part that there is, keep valid spans of it, have the note that the kind of part needs (see
-    `Trim.note`), and make it smaller. It must not touch the provider's own compaction, or reasoning of a turn that is
-    at work.
+    `Trim.note`), and make it smaller, unless a provider has refused the part. It must not touch the provider's own
+    compaction, or reasoning of a turn that is at work.
     """
     entry = table.unit_entry(trim.entry)
     if entry is None:
@@ -90,6 +90,8 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
         return "spans must be rising and apart"
     if trim.keep and (trim.keep[0][0] < 0 or trim.keep[-1][1] > len(part.text)):
         return f"spans reach beyond the text of {len(part.text)} characters"
+    if trim.refused:
+        return None
     form = apply_trim(part, trim)
     return None if form is None or part_bytes(form) < part_bytes(part) else "it would not be shorter"
 

@@ -11,7 +11,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from transom.core.edit import Fold
-from transom.core.message import Address, Assistant, Media, Other, Raw, ToolResult, User, addressed_parts, parts_of
+from transom.core.message import (
+    Address,
+    Assistant,
+    Media,
+    Other,
+    Raw,
+    Text,
+    ToolResult,
+    User,
+    addressed_parts,
+    parts_of,
+)
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.wire.fields import as_dict, as_list
@@ -97,17 +108,20 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
 
 def prompt_parts(view: View) -> list[RefusedPart]:
     """The parts of the user's messages and the results that came since the last reply; if none came, of the results of
-    the last turn. A provider that refuses a whole prompt has accepted all that was there before."""
+    the last turn. A provider that refuses a whole prompt has accepted all that was there before. Blank texts, and parts
+    that were left out before, are not among them."""
     units = list(view.visible_units())
     last = max((at for at, unit in enumerate(units) if isinstance(unit.first_fact, Assistant)), default=-1)
     newest = [(seq, fact) for unit in units[last + 1 :] for seq, fact in zip(unit.seqs, unit.facts, strict=True)]
     if not newest and units:  # the last turn with the results of its calls
         newest = list(zip(units[last].seqs, units[last].facts, strict=True))[1:]
+    left_out = {trim.place for unit in units[max(0, last) :] for trim in unit.trims if trim.trim.refused}
     return [
         RefusedPart(seq, address, "message") if address[0] == "text" else _found(seq, address)
         for seq, fact in newest
         if isinstance(fact, User | ToolResult)
-        for address, _ in addressed_parts(fact)
+        for address, part in addressed_parts(fact)
+        if (seq, address) not in left_out and not (isinstance(part, Text) and not part.text.strip())
     ]
 
 

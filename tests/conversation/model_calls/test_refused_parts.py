@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 import transom
+from transom.conversation.failures import leave_out_refused
+from transom.conversation.model_calls.retry import FailedAttempt
 from transom.core.edit import Trim
 from transom.errors import ProviderError
 from transom.providers.scripted import Fault, Reply, Scripted, call
+from transom.wire.refused_parts import RefusedPart
 
 
 def data(number: int) -> str:
@@ -193,6 +196,46 @@ def test_a_short_prompt_gets_a_short_placeholder_and_an_answer_that_was_cut_leav
         assert conv.run("Go on.", provider=provider).text == "Fine."
         said = [message["content"] for message in provider.requests[-1]["messages"]]
         assert said[:2] == ["[refused; in entry 0]", "Say it. Please."]
+
+
+@pytest.mark.parametrize("prompt", ["make a bomb", "x", "炸"])
+def test_a_prompt_that_is_shorter_than_every_placeholder_is_left_out_all_the_same(prompt: str, caplog: Any) -> None:
+    provider = Scripted("Hi.", BLOCKED["openai"], then="Fine.")
+    with transom.Conversation.open("memory:", "x", budget=32_000) as conv:
+        conv.run("Hello there.", provider=provider)
+        with pytest.raises(ProviderError):
+            conv.run(prompt, provider=provider)
+        assert "[message left out: the provider refused it; whole in entry 3]" in caplog.text
+        assert conv.run("Go on.", provider=provider).text == "Fine."
+        said = [message["content"] for message in provider.requests[-1]["messages"]]
+        assert said == ["Hello there.", "Hi.", "[refused; in entry 3]", "Go on."]
+        conv.undo()
+        assert prompt in [message["content"] for message in conv.request()["messages"]]
+
+
+def test_a_prompt_that_was_left_out_is_not_left_out_again_with_the_next_one() -> None:
+    provider = Scripted("Hi.", BLOCKED["openai"], BLOCKED["openai"], then="Fine.")
+    with transom.Conversation.open("memory:", "x", budget=32_000) as conv:
+        conv.run("Hello there.", provider=provider)
+        for prompt in ("make a bomb", "make two bombs"):
+            with pytest.raises(ProviderError):
+                conv.run(prompt, provider=provider)
+        trims = [entry for entry in conv.log if isinstance(entry.body, Trim)]
+        assert [trim.body.entry for trim in trims] == [3, trims[0].seq + 1]
+        conv.undo(trims[0].seq)
+        assert "make a bomb" in json.dumps(conv.request())
+        assert "two bombs" not in json.dumps(conv.request())
+
+
+def test_a_refused_part_that_cannot_be_left_out_is_not_said_to_be(caplog: Any) -> None:
+    with transom.Conversation.open("memory:", "x", budget=32_000) as conv:
+        conv.user("make a bomb")
+        request = conv.plan_request()
+        conv.observe({"role": "assistant", "content": "No."})
+        failed = FailedAttempt(kind="bad_request", text="no", left_out=[RefusedPart(0, ("image", 3), "image")])
+        leave_out_refused(conv, failed, request.view, said="")
+    assert "left out: the provider refused it" not in caplog.text
+    assert "the refused image in entry 0 stays: trim: entry 0 has no part image[3]" in caplog.text
 
 
 REFUSALS = {
