@@ -37,6 +37,7 @@ from transom.providers.sdk_errors import error_kind, error_reply
 from transom.redaction import without_keys
 from transom.stores.prefix_index import KnownPrefix
 from transom.wire.dialect import Dialect
+from transom.wire.fields import as_dict, loaded
 from transom.wire.rendering import Request, shared_body
 from transom.wire.replies import error_in
 
@@ -380,7 +381,8 @@ def _error_of(answer: ServerAnswer) -> ProviderError | None:
         return None if details is None else error_reply(details)
     text = answer.content[: 40 * _ERROR_CHARACTERS].decode("utf-8", "replace")
     said = text[:_ERROR_CHARACTERS] or f"status {answer.status}"
-    return ProviderError(error_kind(answer.status, None), said, status=answer.status, body=text)
+    kind = error_kind(answer.status, as_dict(loaded(text)))
+    return ProviderError(kind, said, status=answer.status, body=text)
 
 
 def _error_in(content: bytes) -> Raw | None:

@@ -44,6 +44,25 @@ _BY_WORD: tuple[tuple[str, ProviderErrorKind], ...] = (
 )
 """The kind of an error that came inside a stream, whose status is 200, by a word in its type or code."""
 
+_FILTER_CODES = frozenset(
+    {
+        *("content_filter", "contentfilter", "responsibleaipolicyviolation"),  # Azure
+        *("invalid_prompt", "moderation_blocked", "content_policy_violation"),  # OpenAI, LiteLLM
+        *("data_inspection_failed", "datainspectionfailed"),  # DashScope
+        "1301",  # Zhipu
+    }
+)
+"""Types and codes, in lower case, by which a provider says that its filter has refused the prompt."""
+
+_FILTER_WORDS = re.compile(
+    r"(?i)\bblocked by (?:our |the )?content filter|\bcontent management policy\b"  # Anthropic; Azure
+    r"|\bprompt was flagged\b|\bcontent exists risk\b|\bconsidered high risk\b"  # OpenAI; DeepSeek; Moonshot
+)
+"""What the message of such an error says, if it has no code of its own."""
+
+_FILTER_NAMES = ("ContentPolicyViolation", "ContentFilter")
+"""Parts of the names of the exceptions that clients raise for it: LiteLLM, OpenAI's `parse`, pydantic-ai."""
+
 _CONNECTION = (
     "Connect",
     "Network",
@@ -69,12 +88,15 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
     body = without_keys(_body_text(error, details), *secrets)[:BODY_CHARACTERS]
     if status is None and details is not None:  # OpenAI's SDK, of an error inside a stream
         status = 200
+    is_filter = any(part in name for name in names for part in _FILTER_NAMES)
     if status is not None:
-        kind = error_kind(status, details)
+        kind = "filter" if is_filter else error_kind(status, details)
         message = "" if body else without_keys(shorten(f"{type(error).__name__}: {error}", 300), *secrets)
         return ProviderError(kind, message, status=status, body=body, retry_after=_retry_after(error, details))
     cause = error.__cause__ or error
     message = without_keys(shorten(f"{type(cause).__name__}: {cause}", 300), *secrets)
+    if is_filter:
+        return ProviderError("filter", message)
     if any("Timeout" in name for name in names):
         return ProviderError("timeout", f"{_address(error)}{message}")
     if isinstance(error, OSError) or any(part in name for name in names for part in _CONNECTION):
@@ -168,11 +190,14 @@ def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
 
 
 def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
-    """Decide the kind of an error: by its status, if that is at least 400. An error from inside a stream has none: then
-    by a status or a known word in the fields `type`, `code` and `status` of `details`. Without either it is "server".
+    """Decide the kind of an error. It is "filter" if `details` say so, unless the status speaks against it. Otherwise
+    the status decides, if it is at least 400. An error from inside a stream has none: then a status or a known word in
+    the fields `type`, `code` and `status` of `details` decides. Without either it is "server".
 
     `details`: the error as the provider sent it; None if it is not known.
     """
+    if status not in (401, 402, 429) and _is_of_filter(details):
+        return "filter"
     if status is None or status < 400:
         inner = as_dict((details or {}).get("error", details))
         words = [str(inner[key]).lower() for key in ("type", "code", "status") if inner.get(key) is not None]
@@ -186,6 +211,16 @@ def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderEr
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return "server" if status >= 500 or status == 409 else "bad_request"
+
+
+def _is_of_filter(details: dict[str, Any] | None) -> bool:
+    """Whether an error says that the provider's filter has refused the prompt, by its code or in its message."""
+    inner: object = (details or {}).get("error", details)
+    fields = as_dict(inner)
+    holders = (fields, as_dict(fields.get("innererror")))
+    codes = {str(holder[key]).lower() for holder in holders for key in ("type", "code") if holder.get(key) is not None}
+    message = inner if isinstance(inner, str) else str(fields.get("message") or "")
+    return bool(codes & _FILTER_CODES) or _FILTER_WORDS.search(message[:BODY_CHARACTERS]) is not None
 
 
 def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | None:

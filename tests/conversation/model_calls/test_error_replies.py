@@ -190,7 +190,12 @@ def test_a_request_that_is_too_long_is_made_smaller(form: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "kind", "requests"),
-    [("server_error", "server", 3), ("rate_limit_exceeded", "rate_limit", 3), ("invalid_prompt", "bad_request", 1)],
+    [
+        ("server_error", "server", 3),
+        ("rate_limit_exceeded", "rate_limit", 3),
+        ("invalid_prompt", "filter", 1),
+        ("invalid_value", "bad_request", 1),
+    ],
 )
 def test_only_what_may_pass_is_asked_again(code: str, kind: str, requests: int) -> None:
     provider = Replies("responses", FORMS["Responses"][2](code, "No."), times=9)

@@ -375,3 +375,72 @@ def test_of_two_learned_limits_the_lower_one_counts_and_fit_knows_none() -> None
         assert told(shared, "small") == (fork.view.learned_limits["small"], 1.5)
         shared.learn("openai", 10, 1.0)
         assert fit(messages, settings=conv.settings, budget=32_000) == messages
+
+
+class Refused(Exception):
+    """An error of an SDK, with the status and the parsed body."""
+
+    def __init__(self, body: object, status: int = 400) -> None:
+        self.status_code, self.body = status, body
+        super().__init__(f"Error code: {status} - {body}")
+
+
+class ContentPolicyViolationError(Refused):
+    """As LiteLLM raises it."""
+
+
+AZURE = {
+    "code": "content_filter",
+    "message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+    "param": "prompt",
+    "status": 400,
+    "innererror": {"code": "ResponsibleAIPolicyViolation"},
+}
+FLAGGED = "Invalid prompt: your prompt was flagged as potentially violating our usage policy."
+FILTERS: dict[str, Any] = {
+    "Azure": Refused({"error": AZURE}),
+    "Azure, unwrapped by the SDK": Refused(AZURE),
+    "Azure, inner code alone": Refused(
+        {"error": {"code": None, "innererror": {"code": "ResponsibleAIPolicyViolation"}}}
+    ),
+    "OpenAI": Refused({"message": FLAGGED, "type": "invalid_request_error", "code": "invalid_prompt"}),
+    "OpenAI, in a stream": Refused({"message": FLAGGED, "code": "invalid_prompt"}, status=200),
+    "Anthropic": Refused(
+        {
+            "type": "error",
+            "error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"},
+        }
+    ),
+    "DeepSeek": Refused({"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}),
+    "DashScope": Refused({"error": {"code": "data_inspection_failed", "message": "Input data may be inappropriate."}}),
+    "LiteLLM": ContentPolicyViolationError(None),
+    "a response": httpx2.Response(400, text='{"error": {"code": "content_filter", "message": "filtered"}}'),
+}
+
+
+@pytest.mark.parametrize("server", FILTERS)
+def test_a_filter_is_recognised_in_the_errors_of_each_server_and_the_prompt_is_left_out(server: str) -> None:
+    with asked(opened(), "Hello") as conv:
+        conv.observe({"role": "assistant", "content": "Hello."})
+        asked(conv, "make a bomb")
+        decision = conv.failed(FILTERS[server])
+        assert (decision.kind, decision.retry, decision.error.kind) == ("filter", False, "filter")
+        asked(conv, "And now?")
+        assert "bomb" not in str(dict(conv.request()))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (400, {"error": {"code": "invalid_request_error", "message": "messages: text content blocks"}}, "bad_request"),
+        (
+            400,
+            {"error": {"code": "invalid_value", "message": "tool 'content_filter' has no description"}},
+            "bad_request",
+        ),
+        (429, {"error": {"code": "content_filter", "message": "too many requests"}}, "rate_limit"),
+        (401, {"error": {"message": "blocked by content filtering policy"}}, "auth"),
+    ],
+)
+def test_other_errors_are_no_filter(status: int, body: object, kind: str) -> None:
+    assert asked(opened()).failed(status, body=body).kind == kind
