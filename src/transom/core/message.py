@@ -355,6 +355,13 @@ def role_of(body: object) -> str:
     return "tool" if isinstance(body, ToolResult) else type(body).__name__.lower()
 
 
+def said_in(turn: Assistant) -> str:
+    """What the model said in a turn, as one text; also a refusal, which OpenAI's chat API has beside the content."""
+    refusal: object = turn.extra.get("refusal") if turn.extra else None
+    said = "".join(part.text for part in turn.parts if isinstance(part, Text))
+    return said + refusal if isinstance(refusal, str) else said
+
+
 def is_empty(fact: Fact) -> bool:
     """Whether a fact has nothing that a window could show: no content part except empty texts, no calls, and no text of
     its own (see `own_text`). Reasoning alone does not count. A tool result is never empty, nor is a turn of the model

@@ -564,3 +564,32 @@ def test_no_retry_for_what_will_not_pass(conv: Conversation) -> None:
     with pytest.raises(ProviderError, match="bad key"):
         conv.run("Go", provider=provider)
     assert len(provider.requests) == 1
+
+
+REFUSAL = {"role": "assistant", "content": None, "refusal": "I can't help."}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_words_of_a_refusal_are_the_text_of_the_run(stream: bool) -> None:
+    class Refuses:
+        """A provider that refuses, as OpenAI's chat API does it."""
+
+        name, model, dialect = "test", "m", "openai"
+
+        def complete(self, request: Any, *, max_tokens: Any = None, timeout: Any = None) -> Any:
+            return {"choices": [{"index": 0, "message": REFUSAL, "finish_reason": "stop"}]}
+
+        def stream(self, request: Any, *, max_tokens: Any = None, timeout: Any = None) -> Any:
+            for piece in ("I can't", " help."):
+                yield {"choices": [{"index": 0, "delta": {"role": "assistant", "refusal": piece}}]}
+            yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+    provider: Any = Refuses()
+    with Conversation.open("memory:", "c", budget=4_000) as conv:
+        if stream:
+            *_, last = conv.stream("make a bomb", provider=provider)
+            result = last.result
+        else:
+            result = conv.run("make a bomb", provider=provider)
+        assert (result.text, result.stop) == ("I can't help.", "stop")
+        assert conv.run(provider=provider).text == "I can't help."

@@ -13,7 +13,7 @@ from transom.cli.next_commands import command_for
 from transom.cli.streams import counted, one_line
 from transom.conversation import events
 from transom.conversation.conversation import Conversation
-from transom.core.message import Assistant, Text, User
+from transom.core.message import Assistant, Text, User, said_in
 from transom.errors import InvalidMessage, RunStopped, TransomError
 from transom.providers import Provider, provider_named
 from transom.texts import tool_failed
@@ -132,7 +132,8 @@ class ChatSession:
         last: dict[type, str] = {}
         for entry in self.conv.log.read(max(0, length - 50)):
             if isinstance(entry.body, (User, Assistant)):
-                text = "".join(part.text for part in entry.body.parts if isinstance(part, Text))
+                said = "".join(part.text for part in entry.body.parts if isinstance(part, Text))
+                text = said_in(entry.body) if isinstance(entry.body, Assistant) else said
                 last[type(entry.body)] = text or last.get(type(entry.body), "")
         if User in last:
             self.screen.print(f"› {one_line(last[User])[:RESULT_CHARACTERS]}", "dim")

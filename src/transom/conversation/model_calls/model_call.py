@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 
 from msgspec import Struct
 
-from transom.core.message import Assistant, Raw, Text, Usage, is_empty
+from transom.core.message import Assistant, Raw, Usage, is_empty, said_in
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider
 from transom.providers.sdk_errors import error_reply
@@ -61,8 +61,7 @@ class PartialReply(Struct, frozen=True, kw_only=True):
             if (stream := want.accumulator) is not None:
                 return cls(text=stream.arrived("text"), reasoning=stream.arrived("reasoning"), usage=usage)
             return cls(text="".join(_texts_in(outcome)), usage=usage)
-        text = "".join(part.text for part in turn.parts if isinstance(part, Text))
-        return cls(text=text, reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
+        return cls(text=said_in(turn), reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
 
 
 _TEXT_KEYS = ("text", "content")

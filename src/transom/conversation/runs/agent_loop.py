@@ -42,7 +42,7 @@ from transom.conversation.runs.awaited_work import CallModel, Sleep, Work
 from transom.conversation.runs.own_tools import with_readback
 from transom.conversation.runs.tool_calls import RunRecord, ToolCalls
 from transom.core.edit import Fold
-from transom.core.message import Assistant, Failure, Text, Usage
+from transom.core.message import Assistant, Failure, Usage, said_in
 from transom.errors import (
     BudgetImpossible,
     InvalidMessage,
@@ -305,7 +305,7 @@ class AgentLoop:
         model, cost = model_name(self._provider), self._cost_of(turn.usage)
         entry = self._record.log(turn, model=model, cost=cost)
         return Replied(
-            entry=entry, text=_text(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
+            entry=entry, text=said_in(turn), calls=len(turn.calls), stop=stop, model=model, usage=turn.usage, cost=cost
         )
 
     def _log_failure(self, partial: PartialReply, failed: FailedAttempt, answers: int, *, final: bool) -> RequestFailed:
@@ -326,7 +326,3 @@ class AgentLoop:
     def _cost_of(self, usage: Usage | None) -> float | None:
         """What a request to the present provider cost; None if that is not known."""
         return model_prices.cost(usage, model_name(self._provider), self._settings.prices)
-
-
-def _text(turn: Assistant) -> str:
-    return "".join(part.text for part in turn.parts if isinstance(part, Text))

@@ -20,7 +20,7 @@ from transom.conversation.runs.agent_loop import AgentLoop, RunSteps
 from transom.conversation.runs.awaited_work import Cancel, Sleep
 from transom.conversation.state_and_head_parts import State
 from transom.conversation.toolset import Toolset, opened_tools
-from transom.core.message import Assistant, Raw, Text, User
+from transom.core.message import Assistant, Raw, User, said_in
 from transom.core.tool import Tool
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -159,7 +159,7 @@ def _last_answer(view: View) -> str | None:
         return None
     if view.late_results or any(state == "approved" for _, state in view.approvals.values()):
         return None
-    return "".join(part.text for part in turn.parts if isinstance(part, Text))
+    return said_in(turn)
 
 
 def _from_user(conversation: RunnableConversation, messages: Sequence[object]) -> None:
