@@ -41,8 +41,8 @@ def shorten(
     """Shorten a text of more than `most` tokens to its two ends, in at most `most` tokens, marker included.
 
     `count` measures a text, in the unit of `part.tokens`: mostly tokens, but `Clip` may count bytes. `marker` makes the
-    marker from the number of removed tokens. If fewer than 8 characters fit beside it, only `bare` is left, a shorter
-    marker, which may have more than `most` tokens.
+    marker from the number of removed tokens: those of the text less those that stay. If fewer than 8 characters fit
+    beside it, only `bare` is left, a shorter marker, which may have more than `most` tokens.
     """
     note = marker(part.tokens - most)
     room = most - count(note)
@@ -54,7 +54,9 @@ def shorten(
         size = count(trimmed_text(part.text, spans, note))
         if size <= most:
             exact = marker(part.tokens - size + most - room)
-            return spans, exact if len(exact) == len(note) else note
+            if len(exact) == len(note) or count(trimmed_text(part.text, spans, exact)) <= most:
+                return spans, exact
+            note, room = exact, most - count(exact)  # it has more digits: less of the text fits beside it
         keep = int(keep * min(0.95, 0.98 * room / max(1, size - (most - room))))
     return (), bare
 
