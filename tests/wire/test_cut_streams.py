@@ -8,7 +8,7 @@ import pytest
 from test_streams import BLOCKS, CALL, FUNCTION, MAKERS
 
 import transom
-from transom.core.message import Text
+from transom.core.message import Assistant, Text
 from transom.wire.dialects import dialect_named
 
 BOOK_AND_NOW = {
@@ -40,7 +40,7 @@ def test_at_any_moment_a_call_that_began_is_in_the_turn_or_open(name):
 
 
 @pytest.mark.parametrize("name", list(BOOK_AND_NOW))
-def test_observing_a_stream_that_ended_inside_a_call_warns(name, caplog):
+def test_reading_a_stream_that_ended_inside_a_call_warns(name, caplog):
     dialect, chunks = dialect_named(name), chunks_of(name)
     cut = next(at for at in range(len(chunks)) if "now" in open_calls(name, chunks[:at]))
     with (
@@ -48,7 +48,7 @@ def test_observing_a_stream_that_ended_inside_a_call_warns(name, caplog):
         caplog.at_level(logging.WARNING),
     ):
         conversation.user("Book it")
-        conversation.observe(chunks[:cut])
+        conversation.append(dialect.parse_reply(chunks[:cut]))
         (call,) = conversation.log[1].body.calls
         assert call.name == "book"
         assert caplog.messages == ["the stream ended inside a call of now: the call is left out of the reply"]
@@ -162,3 +162,56 @@ def test_a_whole_call_is_a_reply_also_if_the_stream_broke_off_behind_it() -> Non
     delta = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]}
     turn = dialect_named("openai").parse_reply([{"choices": [{"index": 0, "delta": delta}]}])
     assert [(call.name, call.args) for call in turn.calls] == [("f", "{}")]
+
+
+@pytest.mark.parametrize("name", list(MAKERS))
+def test_observe_refuses_every_stream_that_broke_off_and_failed_takes_the_error(name: str) -> None:
+    make, replies, accumulator_of = MAKERS[name]
+    chunks = make(replies[1], typed=False)[1]
+    whole = next(at for at in range(1, len(chunks) + 1) if ended(accumulator_of(), chunks[:at]))
+    said = 0
+    for upto in range(1, whole):
+        with transom.Conversation.open("memory:", "x", budget=100_000, dialect=name) as conv:
+            conv.user("Book it")
+            conv.request()
+            entries = len(conv.log)
+            with pytest.raises((transom.ProviderError, transom.InvalidMessage)) as broken:
+                conv.observe(chunks[:upto])
+            if isinstance(broken.value, transom.ProviderError):
+                assert len(conv.log) == entries
+            decision = conv.failed(broken.value, retry=transom.Retry(wait=0, attempts=2))
+            failure = conv.log[decision.entry].body
+            if isinstance(broken.value, transom.ProviderError):
+                assert (decision.kind, decision.retry) == ("connection", True)
+                assert "the stream ended before the reply did" in decision.why
+                said += bool(failure.text or failure.reasoning)
+            conv.request()
+            conv.observe(chunks)
+            assert isinstance(conv.log[len(conv.log) - 1].body, Assistant)
+    assert said or name == "openai"
+
+
+def ended(accumulator, chunks):
+    for chunk in chunks:
+        accumulator.feed(chunk)
+    return accumulator.finished
+
+
+def test_the_text_of_a_stream_that_broke_off_is_shown_if_nobody_tries_again() -> None:
+    chunks = [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": "One two"}}]}]
+    with transom.Conversation.open("memory:", "x", budget=8_000) as conv:
+        conv.user("Count")
+        conv.request()
+        with pytest.raises(transom.ProviderError) as broken:
+            conv.observe(chunks)
+        assert not conv.failed(broken.value, retry=transom.Retry(attempts=1)).retry
+        conv.user("Go on")
+        assert "One two" in str(conv.request()["messages"])
+
+
+def test_a_blocked_prompt_is_no_stream_that_broke_off() -> None:
+    with transom.Conversation.open("memory:", "x", budget=8_000, dialect="gemini") as conv:
+        conv.user("Hi")
+        conv.request()
+        conv.observe([{"promptFeedback": {"blockReason": "SAFETY"}}])
+        assert isinstance(conv.log[2].body, Assistant)

@@ -21,7 +21,7 @@ from transom.conversation.events import Compacted, Event, RunResult, ToolCalled
 from transom.conversation.failures import OwnLoop, RetryDecision, unreadable_reply
 from transom.conversation.function_tool import ToolLike
 from transom.conversation.lock_and_lease import Guard, Lease, until_free
-from transom.conversation.model_calls.model_call import model_of_reply
+from transom.conversation.model_calls.model_call import model_of_reply, must_have_ended
 from transom.conversation.model_calls.retry import DEFAULT_RETRY, Retry
 from transom.conversation.planning.modes import Directive, Mode, ModeChange, Profile
 from transom.conversation.planning.request_planner import RequestPlanner
@@ -323,7 +323,8 @@ class Conversation:
 
         Its usage corrects the token counts. The reply is placed where its request was sent; without an open request, at
         the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its usage, a `Failure`
-        with that usage is logged first, and closes the request.
+        with that usage is logged first, and closes the request. Raises ProviderError, of the kind "connection", for the
+        chunks of a stream that broke off before the provider said that the reply is complete: give it to `failed`.
         """
         try:
             found = format_of(reply)
@@ -332,6 +333,8 @@ class Conversation:
             if (failed := unreadable_reply(reply, self.dialect, self.view.in_flight, unreadable)) is not None:
                 self._append_facts([failed], Meta(cost=cost(failed.usage, failed.model)))
             raise
+        if found is None:
+            must_have_ended(reply, turn, self.dialect)
         model = model_of_reply(reply, self.dialect)
         billed = Meta(model=model, cost=cost(turn.usage, model)) if model else None
         return self._append_facts([turn], billed)[0]

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from transom import texts
 from transom.conversation.lock_and_lease import Lease
-from transom.conversation.model_calls.model_call import PartialReply, model_of_reply
+from transom.conversation.model_calls.model_call import CutReply, PartialReply, model_of_reply
 from transom.conversation.model_calls.retry import Attempts, FailedAttempt, Retry, checked_retry
 from transom.conversation.planning.request_planner import RequestPlanner
 from transom.conversation.runnable import RunnableConversation
@@ -168,8 +168,11 @@ class OwnLoop:
         gives_up = failed.error is not None
         self.attempts = None if gives_up else attempts
         if sent is not None:
-            failure = failed.failure(PartialReply(text=text), answers=sent.seq, model=name, final=gives_up)
+            partial = raised.partial if isinstance(raised, CutReply) else PartialReply()
+            partial = replace(partial, text=text) if text else partial
+            failure = failed.failure(partial, answers=sent.seq, model=name, final=gives_up)
             (entry,) = writer.append_facts([failure])
+            text = partial.text
         leave_out_refused(conversation, failed, request.window.view, said=text)
         at_most = 0 if gives_up else attempts.at_most
         planner.use_limits_of(name, was_refused=failed.kind == "overflow", at_most=at_most)

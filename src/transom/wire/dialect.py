@@ -123,6 +123,10 @@ class Dialect(Struct, frozen=True):
         except Exception:  # noqa: BLE001 - the reply may be anything
             return None
 
+    def is_stream(self, reply: object) -> bool:
+        """Whether a reply is the list of a stream's chunks."""
+        return isinstance(reply, (list, tuple))
+
     def accumulator(self) -> Accumulator:
         """A new accumulator, for the chunks of one streamed reply."""
         raise NotImplementedError

@@ -20,6 +20,8 @@ from transom.wire.dialect import Dialect
 from transom.wire.replies import ErrorReply, StopReason, dumped, stop_reason_of
 from transom.wire.stream import Accumulator
 
+CUT = "the stream ended before the reply did"
+
 
 class CallModel(Struct, frozen=True, kw_only=True, eq=False):
     """Work for a driver: send a request to a provider. With an `accumulator` the reply is streamed into it.
@@ -61,7 +63,35 @@ class PartialReply(Struct, frozen=True, kw_only=True):
             if (stream := want.accumulator) is not None:
                 return cls(text=stream.arrived("text"), reasoning=stream.arrived("reasoning"), usage=usage)
             return cls(text="".join(_texts_in(outcome)), usage=usage)
+        return cls.of_turn(turn, usage)
+
+    @classmethod
+    def of_turn(cls, turn: Assistant, usage: Usage | None) -> Self:
+        """What a turn has that is not complete."""
         return cls(text=said_in(turn), reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
+
+
+class CutReply(ProviderError):
+    """The stream of a reply broke off. `partial`: what had arrived."""
+
+    def __init__(self, partial: PartialReply) -> None:
+        self.partial = partial
+        super().__init__("connection", CUT)
+
+    def __reduce__(self) -> tuple[type[CutReply], tuple[PartialReply]]:
+        return CutReply, (self.partial,)
+
+
+def must_have_ended(reply: object, turn: Assistant, dialect: Dialect) -> None:
+    """Raises CutReply if a reply is the chunks of a stream in which the provider has not said that it is complete.
+    `turn`: what the dialect has read in it."""
+    if not dialect.is_stream(reply):
+        return
+    stream = dialect.accumulator()
+    for chunk in cast("Sequence[object]", reply):
+        stream.feed(chunk)
+    if not stream.finished and stream.stop == "unknown":
+        raise CutReply(PartialReply.of_turn(turn, stream.usage))
 
 
 _TEXT_KEYS = ("text", "content")
@@ -118,7 +148,7 @@ def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]
     if stop in ("filter", "malformed"):
         raise ProviderError(stop)
     if stream is not None and not stream.finished:
-        raise ProviderError("connection", "the stream ended before the reply did")
+        raise ProviderError("connection", CUT)
     try:
         turn = _turn_of(want, outcome)
     except ErrorReply as said:

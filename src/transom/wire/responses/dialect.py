@@ -155,12 +155,13 @@ class ResponsesDialect(Dialect, frozen=True):
     def accumulator(self) -> ResponsesAccumulator:
         return ResponsesAccumulator(bound=self.bound)
 
+    def is_stream(self, reply: object) -> bool:
+        return isinstance(reply, (list, tuple)) and not holds_items(cast("Sequence[object]", reply))
+
     def parse_reply(self, reply: object) -> Assistant:
-        if isinstance(reply, (list, tuple)):
-            listed = cast("Sequence[object]", reply)
-            if not holds_items(listed):
-                return turn_of_chunks(listed, self.accumulator())
-        return parse_response(cast("object", reply), bound=self.bound)
+        if self.is_stream(reply):
+            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+        return parse_response(reply, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return ResponsesCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools, takes=takes)
