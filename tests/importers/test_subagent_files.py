@@ -82,3 +82,20 @@ def test_a_subagent_that_was_imported_under_the_name_of_its_file_is_continued(pr
     file = project / "0a1b" / "subagents" / "agent-e1.jsonl"
     [*import_file(file, store, id="agent-e1")]
     assert imported(file, store) == {"agent-e1": (0, 2)}
+
+
+def test_a_subagent_with_other_words_is_read_too(project):
+    with (project / "0a1b.jsonl").open("a") as file:
+        file.write(jsonl(*agent("e1")))
+    file = project / "0a1b" / "subagents" / "agent-e1.jsonl"
+    file.write_text(jsonl(*agent("e1")[:1]))
+    assert [one.id for one in read(project)].count("0a1b#e1") == 2
+
+
+def test_a_folder_above_that_is_called_subagents_means_nothing(tmp_path):
+    for name in ("a", "b"):
+        folder = tmp_path / "subagents" / name
+        folder.mkdir(parents=True)
+        (folder / "log.json").write_text(json.dumps({"messages": [{"role": "user", "content": "Hi."}]}))
+    assert [one.id for one in read(tmp_path / "subagents")] == ["log", "log"]
+    assert [one.id for one in read(tmp_path)] == ["log", "log"]

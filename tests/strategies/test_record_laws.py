@@ -309,11 +309,12 @@ def test_no_quote_begins_or_ends_inside_a_word():
 
 
 def recorded(data: Path, family: str, count: int) -> list[list[dict]]:
-    """The longest of the first conversations of a family, of each the first messages: some have a thousand, and their
-    records are about the same from half of them on."""
+    """The longest of the first conversations of a family. Of each only the first messages, but for `goodai_ltm`: some
+    have a thousand."""
     with gzip.open(data / "conversations" / f"{family}.jsonl.gz", "rt", encoding="utf-8") as lines:
         read = [json.loads(line)["messages"] for line in itertools.islice(lines, 40)]
-    return [messages[:500] for messages in sorted(read, key=lambda messages: len(str(messages)), reverse=True)[:count]]
+    most = None if family == "goodai_ltm" else 500
+    return [messages[:most] for messages in sorted(read, key=lambda messages: len(str(messages)), reverse=True)[:count]]
 
 
 @pytest.mark.parametrize("family", ["claude_code", "claude_code2", "codex", "tau2", "locomo", "goodai_ltm"])

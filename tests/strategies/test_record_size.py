@@ -51,3 +51,21 @@ def test_a_record_has_its_size_however_wrong_the_estimate_is(monkeypatch, tokens
     made = module.make_record(None, target, (), (), SIZE)
     assert 0.8 * SIZE <= made.tokens <= module.LARGER * SIZE, made.tokens
     assert turns.tries <= module.TRIES
+
+
+@pytest.mark.parametrize(("step", "large"), [(1_300, 1_200), (1_000, 1_500)])
+def test_no_room_is_tried_that_was_too_much(monkeypatch, step, large):
+    """Between two rooms of which one is too little and one too much, nearly equal records are not tried on and on."""
+    rooms = []
+
+    def tokens(room):
+        rooms.append(room)
+        return large if room >= step else 500 + 0.05 * room
+
+    turns = Turns(tokens)
+    monkeypatch.setattr(module, "_FoldedTurns", lambda *_: turns)
+    made = module.make_record(None, SimpleNamespace(counter=SimpleNamespace(count=len)), (), (), SIZE)
+    assert made.tokens <= module.LARGER * SIZE
+    assert turns.tries <= 6
+    too_much = [at for at, room in enumerate(rooms) if room >= step]
+    assert all(rooms[later] < rooms[at] for at in too_much for later in range(at + 1, len(rooms)))

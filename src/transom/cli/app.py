@@ -80,8 +80,8 @@ def command_line(args: Sequence[str] | None) -> Job | int:
     Return the exit code instead if typer has answered by itself, as for --help and --version. Raises ClickException for
     a command line that cannot be parsed.
     """
-    words = sys.argv[1:] if args is None else list(args)
-    job: Job | int | None = _app_for(words)(words, prog_name="transom", standalone_mode=False)
+    app = _app_for(sys.argv[1:] if args is None else args)
+    job: Job | int | None = app(args, prog_name="transom", standalone_mode=False)  # of None it expands `*` on Windows
     return 0 if job is None else job
 
 

@@ -52,7 +52,8 @@ class FunctionTool:
     `tool_timeout` of the run.
 
     `needs_approval`: True if a person must approve each call before it runs (`Conversation.approve`). Or a function,
-    not async, that decides: it gets the arguments that the model wrote, as keywords. If it returns False, the call runs
+    not async, that decides: it gets the arguments of the call, checked, as keywords, without
+    those that the model left out. If it returns False, the call runs
     at once; if it returns anything else or raises, the call waits.
 
     Raises InvalidSetting for a value that is not as described here, a function that has no schema, and a name that no

@@ -60,7 +60,7 @@ class SharedLimits:
 
     def __init__(self) -> None:
         self.by_model: dict[str, SharedLimit] = {}
-        """The limit of each model of which something was learned; to be read only."""
+        """The limit of each model of which something was learned. Callers only read it."""
         self._lock = Lock()
 
     def learn(self, model: str, tokens: int, ratio: float, own: LearnedLimit | None = None) -> None:

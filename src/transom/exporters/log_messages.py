@@ -275,19 +275,12 @@ def _translated(fact: Fact, dialect: str, left_out: LeftOut, *, reasoning: bool)
 
 def _translated_fact(fact: Fact, dialect: str) -> Fact:
     """Translate a fact to the dialect. Unlike in a window, a call of a custom tool stays one if the dialect has such
-    tools, and a call without arguments has an empty object."""
-    out = translate_fact(fact, dialect)
-    if fact is out or not isinstance(fact, Assistant) or not isinstance(out, Assistant):
+    tools, and a call of a function without arguments has an empty object."""
+    out = translate_fact(fact, dialect, keep_custom=True)
+    if fact is out or not isinstance(out, Assistant):
         return out
-    pairs = zip(fact.calls, out.calls, strict=True)
-    return replace(out, calls=tuple(_translated_call(call, new, dialect) for call, new in pairs))
-
-
-def _translated_call(call: Call, new: Call, dialect: str) -> Call:
-    """The translated call `new` as `_translated_fact` wants it."""
-    if takes_text(call) and dialect in CUSTOM_TYPES:
-        return replace(new, args=call.args, extra={"type": CUSTOM_TYPES[dialect]})
-    return new if new.args.strip() else replace(new, args="{}")
+    calls = (call if takes_text(call) or call.args.strip() else replace(call, args="{}") for call in out.calls)
+    return replace(out, calls=tuple(calls))
 
 
 def _is_of_own_kind(call: Call) -> bool:

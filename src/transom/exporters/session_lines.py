@@ -177,7 +177,7 @@ class PiWriter(_SessionWriter):
             return [{"type": "text", "text": content}]
         out: list[Raw] = []
         for part in objects_in(content):
-            url = text(as_dict(part.get("image_url")), "url")
+            url = text(as_dict(part.get("image_url")), "url") or text(part, "image_url")
             if found := data_of(url):
                 out.append({"type": "image", "data": found[1], "mimeType": found[0]})
             elif url:  # pi has only the bytes of an image

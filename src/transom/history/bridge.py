@@ -39,11 +39,11 @@ class ManagedStrategy(Struct, frozen=True):
     fold. A text that it shortens is trimmed. A result that it removes without its call is trimmed to a reference. Folds
     and trims name the entries that they hide.
 
-    Other changes are not made, and `on_ignored` is called with one line for each kind: a call removed without its
-    results, another order, new messages, longer texts, other calls, a changed system message. It is also called if the
-    manager does not return a list. The first task, the newest user message, the newest turn, pinned units and what the
-    user restored stay in the window if the manager removes them; of these no line says so. An exception of the manager
-    is passed on. `session`: given to the manager at each call.
+    Other changes are not made, and `on_ignored` is called with a line for each, equal lines once: a call removed
+    without its results, another order, new messages, longer texts, other calls, a changed system message. It is also
+    called if the manager does not return a list. The first task, the newest user message, the newest turn, pinned units
+    and what the user restored stay in the window if the manager removes them; of these no line says so. An exception of
+    the manager is passed on. `session`: given to the manager at each call.
     """
 
     manager: HistoryManager

@@ -109,7 +109,7 @@ class Difference:
     """The difference between the messages of a view and the list that a manager returned, as edits.
 
     Call `trims` once, then `folds` once. Every edit is valid, whatever the list contains. Afterwards `ignored` has a
-    line for each kind of change that no edit can make, but none for units that must stay. `why`: the reason that the
+    line for each change that no edit can make, but none for units that must stay. `why`: the reason that the
     edits have.
     """
 

@@ -27,9 +27,10 @@ from transom.wire.fields import DEPTH
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval")
+"""How the names of the files end that are read in a folder or an archive. In a folder, `.gz` may follow."""
+
 SUBAGENTS = "subagents"
 """Where Claude Code has the files of a session's subagents: `SESSION/subagents/`, beside `SESSION.jsonl`."""
-"""How the names of the files end that are read in a folder or an archive. In a folder, `.gz` may follow."""
 
 MOST_AT_ONCE = 512_000_000
 """Bytes of the longest line, and of the largest JSON document, that is read: both are in memory as a whole."""
@@ -170,10 +171,10 @@ def files_in(folder: Path) -> list[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         named = (name for name in names if not name.startswith("."))
         listed = (Path(where, name) for name in named if name.removesuffix(".gz").endswith(SUFFIXES))
-        found += [path for path in listed if not (where.endswith(SUBAGENTS) and path.match("agent-*.meta.json"))]
+        found += [path for path in listed if not (SUBAGENTS in path.parts and path.match("agent-*.meta.json"))]
     if not found:
         raise InvalidSetting(f"{folder}: no file in this folder is named {', '.join(SUFFIXES)} (or .gz of these)")
-    return sorted(found, key=lambda path: (SUBAGENTS in path.parts, path))
+    return sorted(found, key=lambda path: (SUBAGENTS in path.relative_to(folder).parts, path))
 
 
 def _open_regular(path: Path) -> IO[bytes]:

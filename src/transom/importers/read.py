@@ -76,14 +76,16 @@ class Reader(Iterator[Recorded]):
             return
         paths = files_in(self._source)
         self._files = len(paths)
-        seen = set[str]()
+        known: dict[str, Recorded] = {}  # subagents in the files of their sessions
         for path in paths:
+            is_beside = SUBAGENTS in path.relative_to(self._source).parts
             try:
                 for record in self._read_file(path):
-                    if SUBAGENTS in path.parts and record.id in seen:
+                    if is_beside and record.id in known and record.messages == known[record.id].messages:
                         self._options.on_skip(f"{path}: skipped, the file of the session has this subagent too")
                         continue
-                    seen.add(record.id)
+                    if not is_beside and record.format == "claude_code" and "#" in record.id:
+                        known[record.id] = record
                     yield record
             except InvalidMessage as problem:  # a folder holds other files, too
                 self._options.on_skip(skipped_file(problem))

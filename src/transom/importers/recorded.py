@@ -129,7 +129,9 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded
     head, facts = recorded.facts()
-    messages = [message(translate_fact(fact, "openai")) for fact in (*head, *(fact for _, fact in facts))]
+    messages = [
+        message(translate_fact(fact, "openai", keep_custom=True)) for fact in (*head, *(fact for _, fact in facts))
+    ]
     marked = recorded.injected_in(facts)
     injected = frozenset(number for number, (at, _) in enumerate(facts, start=len(head)) if at in marked)
     return replace(recorded, dialect="openai", messages=messages, system=None, injected=injected)

@@ -18,7 +18,7 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Text
 from transom.core.pairing import call_labels
 from transom.core.unit import Unit
-from transom.wire.arguments import function_arguments
+from transom.wire.arguments import CUSTOM_TYPES, function_arguments, takes_text
 from transom.wire.fields import as_dict
 from transom.wire.media import translate_media
 
@@ -35,12 +35,13 @@ def safe_name(name: str) -> str:
     return _REFUSED.sub("_", name)[:64] or texts.UNNAMED
 
 
-def translate_fact(fact: Fact, target: str) -> Fact:
+def translate_fact(fact: Fact, target: str, *, keep_custom: bool = False) -> Fact:
     """The fact in the dialect `target`; the same object if it is in that dialect already.
 
     Only what the fact says is kept: reasoning and all `extra` fields are dropped, and a placeholder text stands for
     each part that `target` cannot express. A call of a custom tool becomes one of a function, as `tools_in` declares
-    the tool. Calls keep their ids here: `unique_calls` gives the ids under which they are sent.
+    the tool; with `keep_custom` it stays one where `target` has such tools. Calls keep their ids here: `unique_calls`
+    gives the ids under which they are sent.
     """
     if fact.dialect == target:
         return fact
@@ -50,13 +51,19 @@ def translate_fact(fact: Fact, target: str) -> Fact:
     changed: dict[str, Any] = {"parts": parts, "shape": shape, "extra": None, "dialect": target, "separate": False}
     if isinstance(fact, Assistant):
         order = "".join(letter for letter in fact.order if letter in "pc")
-        calls = tuple(Call(call.id, call.name, function_arguments(call)) for call in fact.calls)
+        calls = tuple(_call(call, target, keep_custom=keep_custom) for call in fact.calls)
         changed |= {"reasoning": (), "calls": calls, "order": order if len(parts) == len(fact.parts) else ""}
     elif isinstance(fact, m.ToolResult):
         changed["legacy"] = False
     elif isinstance(fact, m.Instruction) and target not in {"openai", "responses"}:  # only OpenAI's know developers
         changed["role"] = "system"
     return cast("Fact", replace(fact, **changed))
+
+
+def _call(call: Call, target: str, *, keep_custom: bool) -> Call:
+    if keep_custom and takes_text(call) and target in CUSTOM_TYPES:
+        return Call(call.id, call.name, call.args, {"type": CUSTOM_TYPES[target]})
+    return Call(call.id, call.name, function_arguments(call))
 
 
 def with_failed_mark(fact: Fact) -> Fact:

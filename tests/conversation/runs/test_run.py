@@ -319,6 +319,15 @@ def test_calls_are_approved_first(conv: Conversation, run: Callable[..., RunResu
     ]
 
 
+def test_an_error_of_an_async_approve_is_alone(conv: Conversation) -> None:
+    async def approve(called: events.ToolCalled) -> bool:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as raised:
+        conv.run("Go", provider=Scripted(call("weather", city="Rome")), tools=[weather], approve=approve)
+    assert raised.value.__context__ is None
+
+
 def test_a_sync_run_inside_an_event_loop_asks_an_async_approve(conv: Conversation) -> None:
     async def approve(called: events.ToolCalled) -> bool:
         await anyio.lowlevel.checkpoint()

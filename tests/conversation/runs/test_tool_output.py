@@ -6,6 +6,7 @@ import datetime as dt
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,7 @@ READ_AS: list[tuple[object, str]] = [
     ({"b", "a", "c"}, '["a","b","c"]'),
     ({"found": [{10, 9}, {2, "b", "a"}]}, '{"found":[[9,10],[2,"a","b"]]}'),
     ({(2, "b"), (2, "a")}, '[[2,"a"],[2,"b"]]'),
+    ({Decimal("NaN"), Decimal(1)}, '["1","NaN"]'),
     (Path("a/b"), "a/b"),
     ([{"type": "image_url"}, {"type": "text"}], '[{"type":"image_url"},{"type":"text"}]'),
 ]

@@ -161,9 +161,9 @@ def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw)
 def result_content(value: object) -> str | list[Any] | Raw:
     """What a tool returned, as a text, an object or a list of content parts.
 
-    What JSON has stays as it is; sets become sorted lists; structs, dataclasses and pydantic models become objects, at
-    any depth; bytes become their UTF-8 text; keys become texts; of anything else its `str` is taken. None and an empty
-    text become "[no output]".
+    What JSON has stays as it is; sets, alone or in dicts, lists and tuples, become sorted lists; structs, dataclasses
+    and pydantic models become objects, at any depth; bytes become their UTF-8 text; keys become texts; of anything else
+    its `str` is taken. None and an empty text become "[no output]".
 
     Raises what the `str` of an object raises, and TypeError for what has nothing to read: an iterator (a generator, a
     `map`, an open file), and a coroutine or future that nobody has awaited.
@@ -191,7 +191,7 @@ def _ordered(value: object) -> object:
         items = [_ordered(item) for item in cast("set[object]", value)]
         try:
             return sorted(cast("list[Any]", items))
-        except TypeError:  # of several types
+        except Exception:  # noqa: BLE001 - of several types, or objects of the caller's that cannot be compared
             return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
     if type(value) is dict:
         return {key: _ordered(item) for key, item in cast("dict[object, object]", value).items()}

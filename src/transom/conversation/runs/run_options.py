@@ -78,7 +78,7 @@ class RunOptions(TypedDict, total=False):
     raises RunStopped."""
     max_total_tokens: int
     """The most tokens of prompts and answers in this run, those of summaries and sub-agents included. It is looked at
-    before each request, so the last one may exceed it; then the run raises RunStopped."""
+    before each request, so the last one may exceed it. The run raises RunStopped instead of sending another."""
     max_cost: float
     """The most US dollars for this run, summaries and sub-agents included. It is looked at as `max_total_tokens` is. If
     the cost of something is not known, the run raises RunStopped too: give `prices`."""

@@ -308,9 +308,11 @@ def run_async(value: Any) -> Any:
     async def wait() -> Any:
         return await value
 
-    try:
+    is_in_loop = False
+    with suppress(RuntimeError):  # without a running loop; what the function raises shall not name this error
         asyncio.get_running_loop()
-    except RuntimeError:
+        is_in_loop = True
+    if not is_in_loop:
         return asyncio.run(wait())
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(copy_context().run, asyncio.run, wait()).result()

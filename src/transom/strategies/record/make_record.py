@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -73,6 +74,10 @@ TRIES, NEXT = 8, 0.8
 """How often quotes are chosen, at most, and the share of what should fit that the next try gets after a record that is
 too large."""
 
+LEAST_GAIN = 0.05
+"""Between a room that was too little and one that was too much no further one is tried if they differ by less than this
+share of the record, or the last one gained less."""
+
 FILLS = 2
 """How often the rest of a record's room is filled."""
 
@@ -107,7 +112,8 @@ def make_record(
     lines = min(LINES * size, found.tokens_of_lines())
     is_talk = talk >= MOSTLY_TALK
     best: MadeRecord | None = None
-    share, more, least = 1.0, 0.0, 0.0
+    share, more = 1.0, 0.0
+    least, too_much = 0.0, inf  # `more` that was too little, and that was too much
     for _ in range(TRIES):
         of_user, *of_others = IN_TALK if is_talk else OF_MESSAGES
         messages, tokens = found.messages.chosen(share * of_user * size, *(share * part * size for part in of_others))
@@ -116,17 +122,21 @@ def make_record(
         made = found.record(quoted, endings, lines)
         if made.tokens <= LARGER * size:
             made = found.filled(quoted, endings, lines, made, size)
-            if best is not None and made.tokens <= best.tokens:
+            gained = made.tokens - (0 if best is None else best.tokens)
+            if gained <= 0:
                 break  # there is nothing more to quote
             best, least = made, more
-            if made.tokens >= SMALLER * size:
+            if made.tokens >= SMALLER * size or (too_much < inf and gained < LEAST_GAIN * size):
                 break
-            more += size - made.tokens
         elif best is not None:
-            more = (least + more) / 2
+            too_much = more
         else:
             share *= NEXT * size / made.tokens
             lines *= share
+            continue
+        if too_much - least < LEAST_GAIN * size:
+            break
+        more = min(least + size - best.tokens, (least + too_much) / 2)
     if best is not None:
         return best
     made = found.record({}, endings, 0)  # no quotes: what was done is better than nothing

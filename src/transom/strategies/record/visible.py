@@ -40,7 +40,7 @@ def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
     """The names in what the window shows of `one`; not those in parts that were trimmed away."""
     if isinstance(one, Unit) and not one.trims:
         return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
-    return index.names("\n".join(visible_texts(one)))
+    return index.names("\n\n".join(visible_texts(one)))
 
 
 def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
@@ -54,7 +54,7 @@ def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
 
 
 def visible_texts(one: Visible) -> list[str]:
-    """The texts that the window shows of a unit, a fold or the head. Of a fold these are only its quotes."""
+    """The texts that the window shows of a unit, a fold or a text of the head. Of a fold these are only its quotes."""
     if isinstance(one, Unit):
         return [text for fact in one.shown_facts() for text, _ in readable(fact)]
     return texts.quotes_in(one.text) if isinstance(one, FoldedSlot) else [one]
