@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom import Conversation
+from transom import Conversation, open_store
 
 REPLIES = {
     "anthropic": lambda label: {
@@ -39,6 +39,19 @@ def test_a_repeated_id_is_sent_as_it_came_and_anthropic_warns_once(caplog, diale
     ] * warned
     assert str(sent[-1]).count("'a'") == 6
     assert conv.dialect.violations(sent[-1]) == []
+
+
+def test_a_program_that_opens_the_conversation_for_each_request_reads_the_warning_once(caplog):
+    store = open_store("memory:")
+    for _ in range(5):
+        with Conversation.open(store, "often", dialect="anthropic", budget=20_000) as conv:
+            conv.user("Go.")
+            conv.request()
+            conv.observe(REPLIES["anthropic"]("a"))
+            conv.tool_result("a", "Fine.")
+    requests("anthropic", "a", "b", "a", "a")
+    said = [record.getMessage().partition(":")[0] for record in caplog.records]
+    assert said == ["conversation 'often'", "conversation 'trip'"]
 
 
 def test_distinct_ids_warn_of_nothing(caplog):

@@ -234,8 +234,8 @@ class Dialect(Struct, frozen=True):
         """What the API's documentation forbids in a request's body, although the API took it when that was tested.
         Another server of the same API may refuse it.
 
-        `violations` does not list these findings. Empty if there is none; by default always. A conversation logs one
-        warning of them each time it is opened.
+        `violations` does not list these findings. Empty if there is none; by default always. A process logs one
+        warning of them for each conversation.
         """
         del body
         return []

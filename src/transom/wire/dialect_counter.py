@@ -12,7 +12,7 @@ from transom.core.tokens import FormatCounter, TokenCounter
 from transom.wire.arguments import CUSTOM_TYPES, function_arguments, object_text, sent_text, takes_text
 from transom.wire.media import pixels
 from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
-from transom.wire.translate import Takes, safe_name
+from transom.wire.translate import Takes, is_made, safe_name
 
 ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
 """Renders tool schemas in the format of a dialect."""
@@ -83,18 +83,18 @@ class DialectCounter(FormatCounter):
 
     def count_envelope(self, fact: Fact) -> int:
         """The tokens of a fact beside its parts, as it will be sent. An id that will be replaced, of a call or a
-        result, counts as the longest label; a tool name that will be changed counts as the longer one of the two; and a
+        result, counts as the longest label, and so does one that may be replaced, because we may have made the same for
+        another call; a tool name that will be changed counts as the longer one of the two; and a
         failed result of an API without a field for it counts with its mark."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
         if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _OF_OPENAI:
             tokens += self._failed
-        if own and takes is None:
-            return tokens
         ids = [call.id for call in fact.calls] if isinstance(fact, Assistant) else []
         if isinstance(fact, m.ToolResult):
             ids.append(fact.call)
         for label in ids:
-            tokens += 0 if own and takes is not None and takes(label) else max(0, self.place - count(label))
+            stays = own and (takes is None or takes(label)) and not is_made(label)
+            tokens += 0 if stays else max(0, self.place - count(label))
         if isinstance(fact, Assistant) and not own:
             tokens += sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in fact.calls)
         return tokens

@@ -25,6 +25,9 @@ from transom.wire.media import translate_media
 Takes = Callable[[str], object]
 """Whether an API accepts a label as the id of a call."""
 
+is_made = re.compile(r"call_\d+_\d+x*").fullmatch
+"""Whether an id has the form of those that `unique_calls` makes."""
+
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 

@@ -62,6 +62,12 @@ from transom.wire.rendering import Request
 
 _logger = logging.getLogger(__name__)
 
+_warned_of = set[tuple[str, float]]()
+"""The conversations of which `warn_once_of` has warned in this process: the name, and the time of the first entry. A
+program may open a conversation for each request, and would read the same line each time."""
+_MOST_REMEMBERED = 10_000
+"""If there are more, all are forgotten, and may be warned of again."""
+
 
 class Planned(NamedTuple):
     """The result of `RequestPlanner.request`.
@@ -264,7 +270,8 @@ class RequestPlanner:
 
     def warn_once_of(self, request: Request) -> None:
         """Log a warning of the tools that the dialect leaves out, and one of what `Dialect.warnings` finds in a
-        request. Each is logged the first time only, because it concerns every later request too.
+        request. Each is logged the first time only, because it concerns every later request too: of the tools in each
+        opening, of what is found once in this process.
 
         A request is searched if it has fewer messages than the last one that was searched, or at least twice as many: a
         search reads all of it."""
@@ -275,9 +282,13 @@ class RequestPlanner:
         self._looked_at = messages
         if found := self.settings.dialect.warnings(request):
             self._has_warned = True
-            name, first = quote(self.writer.log.name), found[0]
-            text = "conversation %s: a request may be refused: message %d: %s"
-            _logger.warning(text, name, first.index, first.why)
+            name, first, log = self.writer.log.name, found[0], self.view.log
+            if (name, log[0].at) not in _warned_of:
+                if len(_warned_of) >= _MOST_REMEMBERED:
+                    _warned_of.clear()
+                _warned_of.add((name, log[0].at))
+                text = "conversation %s: a request may be refused: message %d: %s"
+                _logger.warning(text, quote(name), first.index, first.why)
 
     def _warn_of_left_out_tools(self, tools: tuple[Raw, ...]) -> None:
         """Log a warning of the tools that the dialect leaves out and that no warning has named."""
