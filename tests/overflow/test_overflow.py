@@ -72,6 +72,11 @@ def test_the_rows_of_the_table_that_are_about_bytes(table):
         (400, {"error": {"code": "1261"}}, "tokens"),
         (400, {"error": {"code": "context_length_exceeded"}}, "tokens"),
         (400, "input of 5000 tokens (20 KB) exceeds the context of 4096 tokens", "tokens"),
+        (413, {"error": {"message": "Request too large: sequence length 21752 exceeds 2048"}}, "tokens"),
+        (400, "payload: seq_len 9000 > max_seq_len 8192", "tokens"),
+        (413, "length 9000 exceeds n_positions 8192", "tokens"),
+        (413, "query too long, window is 8192", "tokens"),
+        (400, "prompt exceeds the model's context window of 20000 characters", "tokens"),
     ],
 )
 def test_what_an_error_says_of_bytes_is_no_limit_of_tokens(status, body, unit):

@@ -215,3 +215,37 @@ def test_a_blocked_prompt_is_no_stream_that_broke_off() -> None:
         conv.request()
         conv.observe([{"promptFeedback": {"blockReason": "SAFETY"}}])
         assert isinstance(conv.log[2].body, Assistant)
+
+
+ENDS = {
+    "openai, usage behind the end": (
+        "openai",
+        [{"choices": [{"index": 0, "delta": {"content": "Hi."}}]}, {"choices": [], "usage": {"prompt_tokens": 1}}],
+    ),
+    "openai, a whole message": ("openai", [{"choices": [{"message": {"role": "assistant", "content": "Hi."}}]}]),
+    "anthropic, no reason": (
+        "anthropic",
+        [
+            {"type": "message_start", "message": {"role": "assistant", "content": []}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi."}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_stop"},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("dialect", "chunks"), ENDS.values(), ids=ENDS)
+def test_a_stream_that_ends_without_a_reason_has_not_broken_off(dialect: str, chunks: list[dict]) -> None:
+    with transom.Conversation.open("memory:", "x", budget=10_000, dialect=dialect) as conv:
+        conv.user("Hello")
+        conv.request()
+        conv.observe(chunks)
+        assert conv.view.in_flight is None
+
+
+def test_without_an_open_request_what_arrived_is_logged() -> None:
+    with transom.Conversation.open("memory:", "x", budget=10_000) as conv:
+        conv.user("Hello")
+        entry = conv.observe([{"choices": [{"index": 0, "delta": {"content": "Hi, I"}}]}])
+        assert "Hi, I" in str(conv.log[entry].body)

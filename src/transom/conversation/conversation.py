@@ -323,8 +323,9 @@ class Conversation:
 
         Its usage corrects the token counts. The reply is placed where its request was sent; without an open request, at
         the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its usage, a `Failure`
-        with that usage is logged first, and closes the request. Raises ProviderError, of the kind "connection", for the
-        chunks of a stream that broke off before the provider said that the reply is complete: give it to `failed`.
+        with that usage is logged first, and closes the request. With an open request it raises ProviderError, of the
+        kind "connection", for the chunks of a stream that broke off before the provider said that the reply is
+        complete: give it to `failed`.
         """
         try:
             found = format_of(reply)
@@ -333,7 +334,7 @@ class Conversation:
             if (failed := unreadable_reply(reply, self.dialect, self.view.in_flight, unreadable)) is not None:
                 self._append_facts([failed], Meta(cost=cost(failed.usage, failed.model)))
             raise
-        if found is None:
+        if found is None and self.view.in_flight is not None:  # else `failed` could not log what had arrived
             must_have_ended(reply, turn, self.dialect)
         model = model_of_reply(reply, self.dialect)
         billed = Meta(model=model, cost=cost(turn.usage, model)) if model else None

@@ -281,7 +281,8 @@ BODY = r"\b(?:requests?|payload|entity|body|content|anfrage|requête|solicitud|r
 TOKENS = r"tokens?|токен|トークン|토큰|词元|令牌"
 MODEL_WORDS = (
     rf"{TOKENS}|\bmodel|context|контекст|kontext|上下文|コンテキスト|컨텍스트|prompt|提示|\binputs?\b|input_|输入|入力|입력|"
-    r"\bmessages\b|消息|conversation|对话|会话|history|entr[aé]|eingabe|вход|n_ctx"
+    r"\bmessages\b|消息|conversation|对话|会话|history|entr[aé]|eingabe|вход|n_ctx|"
+    r"\bsequence\b|sequence_|seq_?len|\bwindow\b|n_positions|长度"
 )
 """A text without any of these says nothing of tokens, of a context or of the model."""
 

@@ -94,7 +94,7 @@ def _is_in_bytes(status: int | None, text: str, fields: str) -> bool:
     fields with numbers."""
     said = f"{text} {fields}"
     if re.search(error_patterns.BYTES, text):
-        return not re.search(error_patterns.TOKENS, said)
+        return not re.search(rf"{error_patterns.TOKENS}|context|\bwindow\b", said)
     is_about_the_body = status == 413 or re.search(error_patterns.BODY, text) is not None
     return is_about_the_body and not re.search(error_patterns.MODEL_WORDS, said)
 

@@ -47,7 +47,7 @@ _BY_WORD: tuple[tuple[str, ProviderErrorKind], ...] = (
 _FILTER_CODES = frozenset(
     {
         *("content_filter", "contentfilter", "responsibleaipolicyviolation"),  # Azure
-        *("invalid_prompt", "moderation_blocked", "content_policy_violation"),  # OpenAI, LiteLLM
+        *("moderation_blocked", "content_policy_violation"),  # OpenAI, LiteLLM
         *("data_inspection_failed", "datainspectionfailed"),  # DashScope
         "1301",  # Zhipu
     }
@@ -55,10 +55,11 @@ _FILTER_CODES = frozenset(
 """Types and codes, in lower case, by which a provider says that its filter has refused the prompt."""
 
 _FILTER_WORDS = re.compile(
-    r"(?i)\bblocked by (?:our |the )?content filter|\bcontent management policy\b"  # Anthropic; Azure
+    r"(?i)(?<!output )\bblocked by (?:our |the )?content filter|\bcontent management policy\b"  # Azure
     r"|\bprompt was flagged\b|\bcontent exists risk\b|\bconsidered high risk\b"  # OpenAI; DeepSeek; Moonshot
 )
-"""What the message of such an error says, if it has no code of its own."""
+"""What the message of such an error says, if it has no code of its own. OpenAI's `invalid_prompt` is none: OpenRouter
+gives it to any request that it cannot read. And Anthropic's "Output blocked" is not about the prompt."""
 
 _FILTER_NAMES = ("ContentPolicyViolation", "ContentFilter")
 """Parts of the names of the exceptions that clients raise for it: LiteLLM, OpenAI's `parse`, pydantic-ai."""

@@ -193,7 +193,8 @@ def test_a_request_that_is_too_long_is_made_smaller(form: str) -> None:
     [
         ("server_error", "server", 3),
         ("rate_limit_exceeded", "rate_limit", 3),
-        ("invalid_prompt", "filter", 1),
+        ("content_filter", "filter", 1),
+        ("invalid_prompt", "bad_request", 1),
         ("invalid_value", "bad_request", 1),
     ],
 )

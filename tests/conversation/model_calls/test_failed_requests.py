@@ -405,12 +405,6 @@ FILTERS: dict[str, Any] = {
     ),
     "OpenAI": Refused({"message": FLAGGED, "type": "invalid_request_error", "code": "invalid_prompt"}),
     "OpenAI, in a stream": Refused({"message": FLAGGED, "code": "invalid_prompt"}, status=200),
-    "Anthropic": Refused(
-        {
-            "type": "error",
-            "error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"},
-        }
-    ),
     "DeepSeek": Refused({"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}),
     "DashScope": Refused({"error": {"code": "data_inspection_failed", "message": "Input data may be inappropriate."}}),
     "LiteLLM": ContentPolicyViolationError(None),
@@ -438,6 +432,8 @@ def test_a_filter_is_recognised_in_the_errors_of_each_server_and_the_prompt_is_l
             {"error": {"code": "invalid_value", "message": "tool 'content_filter' has no description"}},
             "bad_request",
         ),
+        (400, {"type": "error", "error": {"message": "Output blocked by content filtering policy"}}, "bad_request"),
+        (400, {"error": {"code": "invalid_prompt", "message": "Invalid Responses API request"}}, "bad_request"),
         (429, {"error": {"code": "content_filter", "message": "too many requests"}}, "rate_limit"),
         (401, {"error": {"message": "blocked by content filtering policy"}}, "auth"),
     ],

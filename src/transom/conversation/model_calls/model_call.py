@@ -17,6 +17,7 @@ from transom.providers.base import Provider
 from transom.providers.sdk_errors import error_reply
 from transom.wire.arguments import read_object
 from transom.wire.dialect import Dialect
+from transom.wire.fields import as_dict, objects_in
 from transom.wire.replies import ErrorReply, StopReason, dumped, stop_reason_of
 from transom.wire.stream import Accumulator
 
@@ -90,8 +91,18 @@ def must_have_ended(reply: object, turn: Assistant, dialect: Dialect) -> None:
     stream = dialect.accumulator()
     for chunk in cast("Sequence[object]", reply):
         stream.feed(chunk)
-    if not stream.finished and stream.stop == "unknown":
+    if not stream.finished and stream.stop == "unknown" and not _is_end(reply):
         raise CutReply(PartialReply.of_turn(turn, stream.usage))
+
+
+def _is_end(chunks: object) -> bool:
+    """Whether the last chunk is the end of a stream by its form: some servers end it without a reason. Anthropic's last
+    event; the old last one of Responses; of Chat the usage that comes behind the end, or a whole message."""
+    last = as_dict(dumped(cast("Sequence[object]", chunks)[-1]))
+    if last.get("type") in ("message_stop", "response.done"):
+        return True
+    choices = objects_in(last.get("choices"))
+    return bool("choices" in last and not choices and last.get("usage")) or any("message" in one for one in choices)
 
 
 _TEXT_KEYS = ("text", "content")
