@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 
 import pytest
 from conversation_files import chat, write_jsonl
 
 from transom.cli.stores import remember_store
-from transom.stores import open_store
 
 CLAUDE = [
     {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Count. " * 30}},
@@ -175,15 +173,9 @@ def test_import_says_how_many_conversations_the_store_has(run, folder, imported)
         assert run("import", *files)[1].splitlines()[-1] == f"{said} in sqlite:///.transom/imports.db"
 
 
-def test_a_store_that_nothing_was_stored_in_is_not_the_one_that_was_filled_last(run, folder, imported):
-    for empty in ("empty.db", "empty2.db"):
-        with contextlib.closing(open_store(empty)) as store:
-            store.names()
-        remember_store(empty)
-    assert run("conversations", "--json")[1] == run("conversations", "--store", ".transom/imports.db", "--json")[
-        1
-    ].replace('".transom/imports.db"', '"sqlite:///.transom/imports.db"')
+def test_where_the_last_store_is_gone_no_other_is_taken_for_it(run, folder, imported):
     remember_store("none.db")
-    assert "trip" in run("log", "trip")[1]
-    assert run("import", "chats.jsonl", "--store", "empty.db")[0] == 0
-    assert json.loads(run("conversations", "--json")[1])["store"] == "empty.db"
+    code, out, err = run("forget", "trip", "--yes")
+    assert (code, out) == (2, "")
+    assert "none.db" in err
+    assert "trip" in run("log", "trip", "--store", ".transom/imports.db")[1]

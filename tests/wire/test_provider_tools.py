@@ -23,10 +23,10 @@ RESPONSES, ANTHROPIC, GEMINI, CHAT = {"responses"}, {"anthropic"}, {"gemini"}, {
 TYPED = RESPONSES | ANTHROPIC | CHAT
 
 TOOLS = [
-    ({"type": "web_search"}, RESPONSES),
-    ({"type": "web_search_preview_2025_03_11", "search_context_size": "low"}, RESPONSES),
+    ({"type": "web_search"}, RESPONSES | CHAT),  # servers that speak chat have it in this form too
+    ({"type": "web_search_preview_2025_03_11", "search_context_size": "low"}, RESPONSES | CHAT),
     ({"type": "local_shell"}, RESPONSES),
-    ({"type": "mcp", "server_label": "x", "server_url": "https://x"}, RESPONSES),
+    ({"type": "mcp", "server_label": "x", "server_url": "https://x"}, RESPONSES | CHAT),
     ({"type": "code_interpreter", "container": {"type": "auto"}}, RESPONSES),
     ({"type": "bash_20250124", "name": "bash"}, ANTHROPIC),
     ({"type": "web_search_20250305", "name": "web_search", "max_uses": 5}, ANTHROPIC),
@@ -34,7 +34,9 @@ TOOLS = [
     ({"googleSearch": {}}, GEMINI),
     ({"code_execution": {}, "url_context": {}}, GEMINI),
     ({"toolOfNextYear": {}}, GEMINI),
-    ({"type": "web_search", "web_search": {"enable": True}}, CHAT),
+    ({"type": "web_search", "web_search": {"enable": True}}, CHAT | RESPONSES),
+    ({"type": "bing_grounding", "bing_grounding": {"search_configurations": []}}, CHAT | RESPONSES),  # of Azure
+    ({"type": "image_generation"}, RESPONSES),
     ({"type": "builtin_function", "function": {"name": "$web_search"}}, CHAT),
     # nothing says whose these are
     ({"type": "code_interpreter"}, TYPED),
@@ -260,3 +262,11 @@ def test_a_conversation_of_gemini_goes_on_and_is_exported_in_another_api(tmp_pat
     assert json.loads(b"".join(export(log, "gemini")))["tools"] == DECLARED
     with Conversation.open(store, imported.conversation, budget=8_000, dialect="anthropic") as conv:
         assert render(conv.window(), "anthropic")["tools"] == [WRITTEN["anthropic"]]
+
+
+def test_a_dialect_that_sends_all_tools_does_so_after_a_change_of_provider_too():
+    dialect = OpenAIChatDialect(foreign_tools=True)
+    with Conversation.open("memory:", "x", budget=10_000, dialect=dialect, counter=WordCounter()) as conversation:
+        for name in ("anthropic", "openai"):
+            conversation.run("Hello", provider=Scripted("Hi.", dialect=name))
+            assert conversation.dialect.foreign_tools, name

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from transom.cli.folder import FOLDER
-from transom.cli.stores import remembered_stores
+from transom.cli.stores import last_store
 from transom.stores.sqlite_file import APPLICATION
 
 MOST_FILES = 1_000
@@ -32,7 +32,7 @@ def stores_here() -> list[str]:
     """Return the URLs of the stores of this folder, each once: first the one that was opened last to be filled, then
     SQLite stores here and in `.transom`, by name.
     """
-    found = remembered_stores()[:1]
+    found = [url] if (url := last_store()) else []
     paths = sorted([*FOLDER.glob("*.db"), *Path().glob("*.db")])
     mentioned = {Path(url.partition("?")[0].removeprefix("sqlite:///")).resolve() for url in found}
     return found + [path.as_posix() for path in paths if path.resolve() not in mentioned and is_ours(path)]

@@ -16,7 +16,7 @@ from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
 from transom.core.log import Owner, owner_of
 from transom.core.view import View
-from transom.errors import InvalidSetting, StoreDamaged, TransomError, UnknownLog, listed
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, listed
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.files import absolute_path
 from transom.stores.postgres_url import place_of, without_password
@@ -25,11 +25,8 @@ from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
 
 LAST_STORE = FOLDER / "last"
-"""The file with the URLs of the stores that a replay, an import, a chat, a proxy or an agent has opened here to fill
-them, the newest first: commands without --store use the first one that has a conversation."""
-
-MOST_REMEMBERED = 5
-"""How many such URLs are kept."""
+"""The file with the URL of the store that a replay, an import, a chat, a proxy or an agent has last opened here to fill
+it: the default of commands without --store."""
 
 MAX_LISTED_IDS = 5
 """The most ids that an error names."""
@@ -45,12 +42,10 @@ def remember_store(url: str) -> None:
     """
     if url == "memory:":
         return
-    shown = without_password(url)
-    urls = [shown, *(each for each in remembered_stores() if each != shown)][:MOST_REMEMBERED]
     try:
         make_folder()
         with private_files.opened(LAST_STORE) as file:
-            file.write("".join(f"{each}\n" for each in urls).encode())
+            file.write(f"{without_password(url)}\n".encode())
     except (InvalidSetting, PermissionError):
         print_notice(f"{LAST_STORE} cannot be written: give --store {without_password(url)} to the other commands too")
 
@@ -144,30 +139,9 @@ def store_url(store: str | None) -> str:
     return last_store()
 
 
-def remembered_stores() -> list[str]:
-    """Return the URLs of the stores that were opened in this folder to be filled, the newest first."""
-    return LAST_STORE.read_text(encoding="utf-8").strip().splitlines() if LAST_STORE.is_file() else []
-
-
 def last_store() -> str:
-    """Return the URL of the store that was filled last in this folder: the newest one, but for stores without a
-    conversation. If none has one, it is the newest. Empty if there is none at all."""
-    urls = remembered_stores()
-    return next(filter(_has_conversations, urls), next(iter(urls), "")) if len(urls) > 1 else "".join(urls)
-
-
-def _has_conversations(url: str) -> bool:
-    """False if there is no store at this URL, or one without a conversation. A store that cannot be read counts as one
-    that has some: whoever opens it is told why."""
-    try:
-        _check_exists(url)
-    except InvalidSetting:
-        return False
-    try:
-        with closing(open_store(url)) as store:
-            return bool(store.names())
-    except TransomError:
-        return True
+    """Return the URL of the store that was filled last in this folder; empty if there is none."""
+    return LAST_STORE.read_text(encoding="utf-8").strip() if LAST_STORE.is_file() else ""
 
 
 def store_path(url: str) -> str:

@@ -243,10 +243,15 @@ def head_size(head: Head, tokens: int) -> Size:
     return Size(tokens, size, 0, messages)
 
 
+NEVER_SENT = "provider_specific_fields"
+"""The field of a message that clients and importers fill, and that no dialect sends."""
+
+
 def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
     """The size of a fact without trims, as one message. `tokens`: its counts (`Entry.tokens`), which are added up. The
-    bytes of all of `extra` count, because it is sent again in its dialect."""
-    size, images = MESSAGE_BYTES + (len(plain(fact.extra)) if fact.extra else 0), 0
+    bytes of `extra` count, because it is sent again in its dialect, except those of `NEVER_SENT`."""
+    extra = {key: value for key, value in fact.extra.items() if key != NEVER_SENT} if fact.extra else None
+    size, images = MESSAGE_BYTES + (len(plain(extra)) if extra else 0), 0
     for part in fact.parts:
         if isinstance(part, Text):
             size += text_bytes(part.text)

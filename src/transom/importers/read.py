@@ -31,6 +31,7 @@ from transom.importers.open_file import (
 )
 from transom.importers.recognise import UNDECIDED, OnSkip, ReadOptions, UnrecognisedError
 from transom.importers.recorded import Recorded, format_named
+from transom.wire.fields import compact_json
 
 _BREAKS = (b"{", b"[", b",")
 """What ends the first line of a JSON value that is written over several lines."""
@@ -76,16 +77,16 @@ class Reader(Iterator[Recorded]):
             return
         paths = files_in(self._source)
         self._files = len(paths)
-        known: dict[str, Recorded] = {}  # subagents in the files of their sessions
+        known: dict[str, int] = {}  # a hash of the messages of each subagent in the file of its session
         for path in paths:
             is_beside = SUBAGENTS in path.relative_to(self._source).parts
             try:
                 for record in self._read_file(path):
-                    if is_beside and record.id in known and record.messages == known[record.id].messages:
+                    if is_beside and known.get(record.id) == hash(compact_json(record.messages)):
                         self._options.on_skip(f"{path}: skipped, the file of the session has this subagent too")
                         continue
                     if not is_beside and record.format == "claude_code" and "#" in record.id:
-                        known[record.id] = record
+                        known[record.id] = hash(compact_json(record.messages))
                     yield record
             except InvalidMessage as problem:  # a folder holds other files, too
                 self._options.on_skip(skipped_file(problem))

@@ -30,6 +30,7 @@ class LiteLLM(SdkProvider):
 
     name = "litellm"
     dialect = "openai"
+    takes_foreign_tools = True  # it translates them, or passes them on
 
     def __init__(self, model: str, *, base_url: str | None = None) -> None:
         try:

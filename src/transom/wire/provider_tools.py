@@ -58,6 +58,17 @@ def maker_of(schema: Raw) -> str:
     return RESPONSES_API if _DATE_OF_OPENAI.sub("", kind) in _OF_RESPONSES else ""
 
 
+def is_sure(schema: Raw) -> bool:
+    """Whether a tool of one of OpenAI's two APIs, Chat and Responses, is surely none of the other. Servers that speak
+    Chat have tools such as `web_search` in the form of Responses, and Azure's Responses API has tools with their
+    settings under their type."""
+    if isinstance(schema.get("function"), dict):
+        return True
+    kind = text(schema, "type")
+    has_settings = isinstance(schema.get(kind), dict)
+    return not has_settings and _DATE_OF_OPENAI.sub("", kind) not in {"web_search", "web_search_preview", "mcp"}
+
+
 def is_run_by_provider(schema: Raw) -> bool:
     """Whether a tool with a name is one that its provider runs, so that nobody else need answer its calls."""
     return _RUN_BY_ANTHROPIC.fullmatch(text(schema, "type")) is not None

@@ -17,7 +17,15 @@ from transom.core.tool import Tool, no_parameters
 from transom.wire.arguments import TEXT_ARGUMENT
 from transom.wire.fields import as_dict, dicts, text
 from transom.wire.openapi_schema import json_schema_of
-from transom.wire.provider_tools import ANTHROPIC_API, CHAT_API, DECLARATIONS, GEMINI_API, RESPONSES_API, maker_of
+from transom.wire.provider_tools import (
+    ANTHROPIC_API,
+    CHAT_API,
+    DECLARATIONS,
+    GEMINI_API,
+    RESPONSES_API,
+    is_sure,
+    maker_of,
+)
 
 TEXT_INPUT: Raw = {"type": "object", "properties": {TEXT_ARGUMENT: {"type": "string"}}, "required": [TEXT_ARGUMENT]}
 """The arguments of a tool that takes a free text."""
@@ -65,6 +73,8 @@ def _is_foreign(schema: Raw, form: ToolFormat) -> bool:
     if not form.api or tools_in(schema):
         return False
     maker = maker_of(schema)
+    if {maker, form.api} == {CHAT_API, RESPONSES_API} and not is_sure(schema):
+        return False
     return maker != form.api if maker else form.api == GEMINI_API and "type" in schema
 
 

@@ -56,7 +56,7 @@ from transom.providers.model_prices import context_size
 from transom.stores import StoredLog
 from transom.strategies.summary.native_compaction import compactions, without_compaction
 from transom.wire.dialect import Dialect
-from transom.wire.dialects import dialect_named, with_digest_role
+from transom.wire.dialects import dialect_named, with_digest_role, with_foreign_tools
 from transom.wire.provider_tools import provider_tool_name
 from transom.wire.rendering import Request
 
@@ -155,6 +155,8 @@ class RequestPlanner:
         dialect = dialect_named(provider.dialect)
         if known.digest_role in dialect.digest_roles:
             dialect = with_digest_role(dialect, known.digest_role)
+        if known.foreign_tools or getattr(provider, "takes_foreign_tools", False):
+            dialect = with_foreign_tools(dialect)
         if dialect == known:  # a name for another form of the same dialect
             return
         self.settings = replace(self.settings, dialect=dialect)

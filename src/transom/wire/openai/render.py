@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from transom import texts
 from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Raw, Text, ToolResult, pieces_by_message
+from transom.core.tokens import NEVER_SENT
 from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
 from transom.wire.fields import as_text, compact_json, deep_copy
@@ -188,7 +189,7 @@ def _repair_content(out: Raw) -> None:
         out["content"] = "\n".join(words) if role == "function" else parts
 
 
-NOTES = "provider_specific_fields"
+NOTES = NEVER_SENT
 """A field of messages and calls that is kept and never sent: LiteLLM's notes, and what an import has noted."""
 
 RESPONSE_ONLY = ("annotations", "parsed", NOTES, "images")
