@@ -24,7 +24,7 @@ from random_histories import WORDS
 import transom
 from transom.conversation.fit import fit_or_empty
 from transom.core.message import Head
-from transom.errors import BudgetImpossible, InvalidMessage
+from transom.errors import BudgetImpossible, InvalidMessage, ProviderError
 from transom.policies import POLICIES
 from transom.wire.dialects import dialect_named
 from transom.wire.rendering import render
@@ -205,6 +205,9 @@ def judge(dialect: str, seed: int) -> tuple[Counter[str], list[str]]:
                 seen["no reply"] += 1
                 conv.user(model.text())
                 continue
+            except ProviderError:  # the stream was cut behind something; who wants that reply all the same appends it
+                seen["cut"] += 1
+                conv.append(conv.dialect.parse_reply(reply))
             answer(conv, dialect, model, calls)
     return seen, wrong
 
