@@ -58,7 +58,7 @@ def maker_of(schema: Raw) -> str:
     return RESPONSES_API if _DATE_OF_OPENAI.sub("", kind) in _OF_RESPONSES else ""
 
 
-def is_sure(schema: Raw) -> bool:
+def is_of_one_api_only(schema: Raw) -> bool:
     """Whether a tool of one of OpenAI's two APIs, Chat and Responses, is surely none of the other. Servers that speak
     Chat have tools such as `web_search` in the form of Responses, and Azure's Responses API has tools with their
     settings under their type."""

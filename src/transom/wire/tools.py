@@ -23,7 +23,7 @@ from transom.wire.provider_tools import (
     DECLARATIONS,
     GEMINI_API,
     RESPONSES_API,
-    is_sure,
+    is_of_one_api_only,
     maker_of,
 )
 
@@ -73,7 +73,7 @@ def _is_foreign(schema: Raw, form: ToolFormat) -> bool:
     if not form.api or tools_in(schema):
         return False
     maker = maker_of(schema)
-    if {maker, form.api} == {CHAT_API, RESPONSES_API} and not is_sure(schema):
+    if {maker, form.api} == {CHAT_API, RESPONSES_API} and not is_of_one_api_only(schema):
         return False
     return maker != form.api if maker else form.api == GEMINI_API and "type" in schema
 
