@@ -21,7 +21,6 @@ from transom.core.policy import Policy
 from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
 from transom.core.window import Window
-from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
 from transom.evaluation.replay_stats import newest_fold
 from transom.evaluation.sums import share
 from transom.importers import Recorded
@@ -29,6 +28,7 @@ from transom.reports.recorded_calls import recorded_calls
 from transom.strategies.record.passages import arguments, readable
 
 from .quote_ends import QuotedPassage, passages_of
+from .record_lines import Quote, Record, RecordLine, parsed_record
 from .stale_quotes import ChangeHistory, StaleQuote, stale_quotes
 
 LEAST_ROOM = 0.25

@@ -12,9 +12,10 @@ from msgspec import Struct
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.unit import Unit
 from transom.core.view import View
-from transom.evaluation.record_lines import Quote, Record
 from transom.strategies.record.passages import arguments
 from transom.strategies.text.stubs import ending, tool_words
+
+from .record_lines import Quote, Record
 
 CHANGING = frozenset(
     (

@@ -7,6 +7,7 @@ import json
 import pytest
 from benchmarks.reading.quote_ends import end_of, passages_of, start_of
 from benchmarks.reading.readability import Readability, ReadabilityJudge, pairs_in_order
+from benchmarks.reading.record_lines import Quote, Record, RecordLine, parsed_record
 from benchmarks.reading.stale_quotes import Touched, leaves, touched
 
 from transom.core.edit import Fold
@@ -14,7 +15,6 @@ from transom.core.entry import Entry
 from transom.core.message import Call
 from transom.core.reducer import build_view
 from transom.core.window import assemble
-from transom.evaluation.record_lines import Quote, Record, RecordLine, parsed_record
 from transom.testing.builders import call, result, talk
 from transom.testing.fakes import Entries, WordCounter
 

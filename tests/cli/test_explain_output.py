@@ -178,21 +178,6 @@ def test_before_the_first_request_explain_says_that_nothing_is_decided(run, fold
     assert "no request was sent yet" not in run("explain", "new", "--store", "s.db")[1]
 
 
-def test_explain_has_the_line_of_each_folded_turn_and_why_its_quotes_were_chosen(run, demo):
-    rows = json.loads(run("explain", "demo", "--at", -1, "--json")[1])["rows"]
-    turns = [row for row in rows if row["state"] == "folded" and row["role"] != "tool"]
-    assert turns
-    assert all(row["lines"] for row in turns)
-    reasons = [name for row in rows for quote in row["quotes"] for name in (*quote["names"], *quote["words"])]
-    assert reasons
-    assert all(isinstance(name["messages"], int) for name in reasons)
-    out = run("explain", "demo", "--at", -1, "--all")[1]
-    assert sum(line.strip().startswith("record: ") for line in out.splitlines()) > 5
-    assert "nothing else in this window has " in out
-    assert "(0×)" not in out
-    assert "record: " not in run("explain", "demo", "--at", -1)[1]
-
-
 def test_explain_says_why_a_call_was_compacted_and_what_each_choice_costs(run, folder):
     assert (
         run("replay", SESSION, "--budget", 9_000, "--policy", "summary", "--prices", "anthropic", "--store", "s.db")[0]

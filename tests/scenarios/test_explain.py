@@ -92,24 +92,6 @@ def test_nested_folds_cost_what_the_log_costs():
     assert twice < 2.2 * once
 
 
-def compacted(turns):
-    """A conversation whose record has this many turns, each with names of its own."""
-    conv = Conversation.open("memory:", f"{turns}", budget=5_000)
-    conv.user("Go on.")
-    for turn in range(turns):
-        function = {"name": "read", "arguments": f'{{"path": "src/part_{turn}.py"}}'}
-        called = {"id": f"c{turn}", "type": "function", "function": function}
-        conv.observe({"role": "assistant", "content": None, "tool_calls": [called]})
-        conv.tool_result(f"c{turn}", f"value_{turn} = load_{turn}(name_{turn})")
-    conv.compact()
-    return conv
-
-
-def test_where_the_quotes_of_a_record_are_from_costs_what_the_log_costs():
-    once, twice = (function_calls(compacted(turns).explain) for turns in (150, 300))
-    assert twice < 3.5 * once, "4.7 where each quote reads all turns of its line again"
-
-
 def test_each_repair_is_said():
     with Conversation.open("memory:", "x", budget=4_000) as conv:
         conv.user("go")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.reading.record_lines import parsed_record
 
 import transom
 from transom import texts
-from transom.evaluation.record_lines import parsed_record
 
 PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/screen.png", "detail": "low"}}
 FILLER = [

@@ -39,7 +39,6 @@ from transom.evaluation.explanations import (
     two_counts,
 )
 from transom.evaluation.missing_names import MissingNames, missing_names
-from transom.evaluation.quote_reasons import QuoteReason
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
@@ -148,7 +147,7 @@ def _next_commands(result: Explained, options: Explain) -> list[tuple[str, str]]
     commands: list[tuple[str, str]] = []
     if result.folds and not options.every:
         at = [] if options.at is None else ["--at", options.at]
-        commands.append((next_command("explain", given=[*at, "--all"]), "a line for every entry, and each quote"))
+        commands.append((next_command("explain", given=[*at, "--all"]), "a line for every entry"))
     if result.folds:
         commands.append((next_command("read", "entry", max(result.folds)), "the text of a fold, whole"))
     if shortened := [row.entry for row in result.rows if row.state == "shortened"]:
@@ -265,7 +264,6 @@ def print_rows(console: Console, result: Explained, *, every: bool = False, most
     titles = _columns(wide, "entries", "role", "tokens")
     print_line(console, (f"\n{titles}{'state':<9} {'reason, then text' if wide else ''}", "bold"))
     runs = [[row] for row in result.rows] if every else _runs(result.rows)
-    line = ""
     for run in runs[:most]:
         new = {edit: result.folds[edit] for edit in run[0].edits if edit in result.folds and edit not in named}
         named.update(new)
@@ -273,8 +271,6 @@ def print_rows(console: Console, result: Explained, *, every: bool = False, most
         for edit in new:
             print_line(console, (f"{'':{9 if wide else 7}} text: {one_line(result.texts[edit])}", "dim"))
             print_line(console, (f"{'':{9 if wide else 7}} {_names(result.losses[edit])}", "dim"))
-        if every:
-            line = _print_record(console, wide, run[0], line)
     if most is not None and len(runs) > most:
         print_line(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
     elif result.plans:
@@ -310,32 +306,6 @@ def _names(fold: MissingNames) -> str:
     if more := fold.names - fold.found - len(fold.missing):
         missing += f" and {more:,} more"
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"
-
-
-def _print_record(console: Console, wide: bool, row: Explanation, before: str) -> str:
-    """Print what a record has of an entry: its lines, and why its quotes were chosen.
-
-    A line that is equal to the last one, `before`, is not printed again. Return the line that was last.
-    """
-    indent = 9 if wide else 7
-    for line in row.lines:
-        if line != before:
-            print_line(console, (f"{'':{indent}} record: {one_line(line)}", "dim"))
-        before = line
-    for quote in row.quotes:
-        print_line(console, (f"{'':{indent}} quoted: {one_line(_opening(quote.text))}", "dim"))
-        print_line(console, (f"{'':{indent}} {_reason(quote)}", "dim"))
-    return before
-
-
-def _reason(quote: QuoteReason) -> str:
-    """Say why a record has a quote: the window has certain names or words nowhere else."""
-    found = [
-        f"{one_line(one.name)}{f' ({one.messages:,}×)' if one.messages else ''}" for one in quote.names or quote.words
-    ]
-    if not found:
-        return "all its names and words are elsewhere in this window, too"
-    return f"nothing else in this window has {', '.join(found)}"
 
 
 def edit_costs_text(edits: Sequence[EditCost]) -> str:

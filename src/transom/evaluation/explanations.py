@@ -16,15 +16,13 @@ from transom.core.entry import Entry, Sent
 from transom.core.message import Assistant, Fact, Recalled, Text, ToolResult, addressed_parts, own_text, role_of
 from transom.core.pairing import call_labels
 from transom.core.trims import effective_trims, trims_of_entry
-from transom.core.unit import REFUSED, FoldedSlot, Slot, Unit, units_in
+from transom.core.unit import REFUSED, FoldedSlot, Slot, Unit
 from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
 from transom.core.window import Window
 from transom.errors import InvalidSetting, quote, shorten
 from transom.evaluation.call_numbers import call_number, sent_requests
-from transom.evaluation.quote_reasons import QuoteReason, RecordShare, record_shares
 from transom.stores import StoredLog
 
-NOT_IN_RECORDS = RecordShare()
 State = Literal["kept", "shortened", "folded", "dropped"]
 
 DROPPED = {
@@ -52,10 +50,6 @@ class Explanation(Struct, frozen=True, kw_only=True):
     - `edits`: the seqs of these edits, pins included. `plans`: the plan of each, the same number for all edits of one
       plan, and None for an edit that a person made.
     - `tokens`: of the whole fact; `shown_tokens`: of what the window has of it.
-
-    Of a folded turn in a record: `lines` are its lines in the record, given at the entry that the turn begins with (a
-    line that several turns share is given for each). `quotes` are the quotes of the entry, each with why it was chosen:
-    the names and words that are nowhere else in the window.
     """
 
     entry: int
@@ -67,8 +61,6 @@ class Explanation(Struct, frozen=True, kw_only=True):
     tokens: int
     shown_tokens: int
     text: str
-    lines: tuple[str, ...] = ()
-    quotes: tuple[QuoteReason, ...] = ()
 
 
 def hides_reasoning(row: Explanation) -> bool:
@@ -113,8 +105,7 @@ def explain(shown: Window | View, entries: Iterable[int] | None = None) -> list[
     """Explain what became of every fact of the log: kept, shortened, folded or dropped, and why.
 
     Returns one explanation for each fact, in order; other entries have none. `entries`: explains only the facts with
-    these seqs, in this order, and reads only them, and not the whole log; `lines` and `quotes` are then empty, because
-    they need all of it.
+    these seqs, in this order, and reads only them, and not the whole log.
 
     Raises InvalidSetting for what is neither a window nor a view, and for a seq that is not in the log.
     """
@@ -122,17 +113,11 @@ def explain(shown: Window | View, entries: Iterable[int] | None = None) -> list[
     if not isinstance(view, View):
         raise InvalidSetting(f"explain: needs a Window or a View, not {quote(view)}")
     seqs = range(view.length) if entries is None else _checked(entries, view.length)
-    if entries is None:
-        places = {unit.key: (slot, unit) for slot in view.slots for unit in units_in(slot)}
-        shares = record_shares(view)
-    else:
-        places, shares = _places(view, seqs), {}
+    places = _places(view, seqs)
     visible = {unit.key for unit in view.visible_units()}
     recalled = _recalled(view)
     return [
-        _explanation(
-            view, entry, places.get(view.unit_of[seq]), visible, shares.get(seq, NOT_IN_RECORDS), recalled.get(seq, "")
-        )
+        _explanation(view, entry, places.get(view.unit_of[seq]), visible, recalled.get(seq, ""))
         for seq in seqs
         if isinstance((entry := view.fetch(seq)).body, Fact)
     ]
@@ -151,8 +136,8 @@ Place = tuple[Slot, Unit]
 
 def _places(view: View, seqs: Iterable[int]) -> dict[int, Place]:
     """Return the places of the units of these entries, by key. An entry without a unit has none."""
-    keys = {view.key_of(seq) for seq in seqs}
-    return {key: (view.slots[view.slot_index(key)], view.unit(key)) for key in keys if key >= 0}
+    keys = {key for seq in seqs if (key := view.key_of(seq)) >= 0}
+    return {unit.key: (view.slots[view.slot_index(unit.key)], unit) for unit in view.units(keys)}
 
 
 def _recalled(view: View) -> dict[int, str]:
@@ -161,9 +146,7 @@ def _recalled(view: View) -> dict[int, str]:
     return {ref: f"recalled in entry {seq}" for seq, fact in facts if isinstance(fact, Recalled) for ref in fact.refs}
 
 
-def _explanation(
-    view: View, entry: Entry, place: Place | None, shown: AbstractSet[int], record: RecordShare, recalled: str
-) -> Explanation:
+def _explanation(view: View, entry: Entry, place: Place | None, shown: AbstractSet[int], recalled: str) -> Explanation:
     fact = entry.body
     assert isinstance(fact, Fact)
     labels = 0 if place is None else _label_tokens(view, entry, place[1])
@@ -184,8 +167,6 @@ def _explanation(
         tokens=sum(entry.tokens) + labels,
         shown_tokens=tokens and tokens + labels,
         text=preview(fact),
-        lines=record.lines if state == "folded" else (),
-        quotes=record.quotes if state == "folded" else (),
     )
 
 

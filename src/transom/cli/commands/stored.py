@@ -41,9 +41,6 @@ EXPLAIN = (
     "from left to right, by tokens. Edits save tokens in every later request. An edit before the end of the last "
     "request breaks the cached prefix: everything behind it must be written to the provider's cache again. "
     "[entry 39] names the edit that is the reason."
-    "\n\nWith --all, folded turns have their line in the record, and quotes the names or words that are nowhere "
-    "else in the window: (3×) means that 3 messages of the user and the model have it; without it, only results of "
-    "tools do."
 )
 """What the output of `explain` means: the end of its --help."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks.reading.record_lines import parsed_record
+
 from transom import texts
-from transom.evaluation.record_lines import parsed_record
 from transom.quoting import quote_marks
 from transom.strategies.record.record_text import CallLine, RecordTurn, record_text
 
