@@ -47,7 +47,7 @@ def test_the_option_is_the_budget_of_a_file_without_one(run):
     own = (EXAMPLE / "complaints.check.toml").read_text().replace("complaints.jsonl", f"{EXAMPLE}/complaints.jsonl")
     lines = [line for line in own.splitlines() if not line.startswith("budget")]
     Path("a.check.toml").write_text("\n".join(lines))
-    assert "it has no budget" in run("check", "a.check.toml")[2]
+    assert "missing required field `budget`" in run("check", "a.check.toml")[2]
     code, out, err = run("check", "a.check.toml", "--budget", "8k")
     assert (code, err) == (0, "")
     assert "8,000 tokens" in out

@@ -137,19 +137,6 @@ def test_explain_prints_the_text_of_each_fold(run, demo):
             assert out[at].strip().startswith(f"text: {opening[:50]}")
 
 
-def test_a_narrow_terminal_gets_reasons_but_no_texts(run, demo, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    code, out, _ = run("explain", "demo", "--at", 19)
-    lines = [line.rstrip() for line in out.splitlines()]
-    assert code == 0
-    assert max(map(len, lines)) <= 40
-    at = lines.index("entries role           tokens state")
-    assert lines[at + 1] == "      0 user               44 kept"
-    assert re.fullmatch(r" +3–\d+ \d+ entries [\d,]+ → [\d,]+ folded", lines[at + 2])
-    assert re.fullmatch(r" +digest \[entry \d+\]", lines[at + 3])
-    assert lines[at + 4].startswith("        text: [entry 3 to entry")
-
-
 def test_explain_without_a_call_is_about_the_current_window(run, demo):
     first = run("explain", "demo")[1].splitlines()[0]
     assert first == "demo: the window as it is now"

@@ -71,7 +71,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 USER = f"user{BAD}"
 COMMANDS: dict[str, list[list[str]]] = {
-    "replay": [["recording.jsonl", "--budget", "4000"], ["{file}", "--budget", "4000", "--chart"]],
+    "replay": [["recording.jsonl", "--budget", "4000"], ["{file}", "--budget", "4000"]],
     "compare": [["recording.jsonl", "--budget", "4000", "--policies", "default,sliding"]],
     "check": [["hostile.check.toml"], ["hostile.check.toml", "--policy", "passthrough"]],
     "audit": [["compacted.jsonl", "--all"], ["recording.jsonl"]],
@@ -133,7 +133,7 @@ def test_no_control_character_leaves(name, arguments, form, hostile, run, monkey
     monkeypatch.chdir(hostile)
     line = line_of(name, arguments, hostile)
     if form == "json":
-        if name in {"chat", "inspect", "mcp", "proxy", "run"} or "--as" in line or "--chart" in line:
+        if name in {"chat", "inspect", "mcp", "proxy", "run"} or "--as" in line:
             pytest.skip("there is no --json")
         line.append("--json")
     monkeypatch.setattr(sys, "stdin", io.StringIO(TYPED))

@@ -25,17 +25,6 @@ def test_log_has_a_line_for_each_entry(run, demo):
     assert "live" in {entry.get("state") for entry in found["entries"]}
 
 
-def test_on_a_narrow_terminal_the_text_stands_below(run, monkeypatch):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": [{"role": "user", "content": "Where is it, and since when?"}]})
-    assert run("replay", "chats.jsonl", "--budget", 2_000)[0] == 0
-    monkeypatch.setenv("COLUMNS", "40")
-    lines = run("log", "one")[1].splitlines()
-    assert [line.rstrip() for line in lines[2:]][:2] == [
-        "      0 user               12 kept",
-        "        Where is it, and since when?",
-    ]
-
-
 def test_log_prints_entries_of_every_kind(run):
     unseen = [{"role": "assistant", "content": ""}, {"role": "tool", "tool_call_id": "no", "content": "x"}]
     messages = [*chat(30)[:-1], *unseen]

@@ -183,12 +183,9 @@ def test_an_id_that_comes_twice_is_two_conversations(run):
     assert json.loads(out)["conversation"] == "same (3)"
 
 
-def test_chart_draws_the_longest_or_the_one_asked_for(run):
+def test_chart_draws_the_longest(run):
     write_jsonl("chats.jsonl", {"id": "short", "messages": chat(2)}, {"id": "long", "messages": chat(5)})
     assert "Window size in tokens, long\n" in run("replay", "chats.jsonl", "--budget", 4_000)[1]
-    assert "Window size in tokens, short\n" in run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "short")[1]
-    code, _, err = run("replay", "chats.jsonl", "--budget", 4_000, "--chart", "none")
-    assert (code, err) == (2, "transom: --chart: no conversation 'none' in chats.jsonl\n")
 
 
 def test_several_files_are_one_table_if_it_fits(run, monkeypatch):

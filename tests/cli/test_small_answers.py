@@ -1,4 +1,4 @@
-"""Answers of commands in odd places: a device for a store, an empty file, a narrow terminal, no usage."""
+"""Answers of commands in odd places: a device for a store, an empty file, no usage."""
 
 from __future__ import annotations
 
@@ -87,20 +87,6 @@ def test_doctor_tells_of_a_store_that_may_not_be_read(folder: Path, run: Any, mo
     assert stores_here() == [".transom/mine.db"], "a file elsewhere may be any program's"
     code, out, _ = run("doctor")
     assert (code, "mine.db  cannot be read" in out, "theirs" in out) == (1, True, False)
-
-
-@pytest.mark.parametrize("columns", ["10", "40"])
-def test_a_narrow_list_of_conversations_has_their_ids(
-    columns: str, folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Conversation.open("sqlite:///a.db", "a-trip-to-rome", budget=10_000) as conversation:
-        conversation.user("Hi")
-    monkeypatch.setenv("COLUMNS", columns)
-    code, out, err = run("conversations", "--store", "a.db")
-    assert (code, err) == (0, "")
-    assert "…" not in out
-    assert "a-trip-to-rome:1entry" in "".join(out.split())
-    assert all(len(line) <= int(columns) for line in out.splitlines())
 
 
 def test_usage_says_where_no_tokens_were_reported(folder: Path, run: Any) -> None:

@@ -31,7 +31,7 @@ def test_the_example_is_collected_and_fails_when_the_policy_changes(tmp_path: Pa
     assert "example/sliding.check.toml::the manager's ticket is known at the end" in out
     assert "call 50 of complaints: its window does not have this text" in out
     assert "by the fold in entry 99, of entries 3–34: compaction (plan 99)" in out
-    assert "wrong.check.toml: it has no check: each begins with the line [[check]]" in out
+    assert "wrong.check.toml: files: Expected `array` of length >= 1" in out
     assert "Traceback" not in out
 
 

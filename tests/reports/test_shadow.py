@@ -19,8 +19,15 @@ from transom.importers import read
 from transom.policies import policy_named
 from transom.providers import PROVIDERS
 from transom.providers.scripted import Fault, Reply, Scripted, ScriptedCall
-from transom.reports.intervals import paired_difference, wilson
-from transom.reports.shadow import Shadow, action_text, is_same_action, plan_shadow, run_shadow
+from transom.reports.shadow import (
+    Shadow,
+    action_text,
+    is_same_action,
+    paired_difference,
+    plan_shadow,
+    run_shadow,
+    wilson,
+)
 
 NEVER = "Never delete one."
 

@@ -5,11 +5,10 @@ Nothing slow is imported here, so that Ctrl-C during the imports is reported in 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from transom.cli.streams import discard_output, prepare_streams, print_notice
+from transom.cli.streams import prepare_streams, print_notice
 
 INTERRUPTED = 130
 FAILED = 2
@@ -24,26 +23,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     try:
         prepare_streams()
-        if [*(sys.argv[1:] if args is None else args)] == ["--version"]:
-            return _print_version()
         return import_module("transom.cli.run_command").run_command(args)
     except KeyboardInterrupt as interrupt:
         print_notice("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]))
         return INTERRUPTED
-
-
-def _print_version() -> int:
-    """Print the version as `transom.cli.app` does, without the parser of command lines: its import takes most of the
-    time of `--version`."""
-    from importlib.metadata import version  # noqa: PLC0415 - slow
-
-    try:
-        sys.stdout.write(f"transom {version('transom')}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        discard_output(sys.stdout)
-    except OSError as problem:
-        discard_output(sys.stdout)
-        print_notice(problem.strerror or str(problem))
-        return FAILED
-    return 0

@@ -20,7 +20,7 @@ def run(options: Compact) -> int:
     if options.dry_run and options.model is not None:
         raise InvalidSetting("--dry-run asks no model for a summary: leave out --model")
     made_by = summary_settings(options.model)  # raises before anything is opened
-    with open_log(options.store, options.id, writing=not options.dry_run) as log:
+    with open_log(options.store, options.id) as log:
         budget = budget_of(log, options.budget)
         written = ScratchLog(log) if options.dry_run else log
         with (

@@ -10,14 +10,12 @@ from transom.cli.commands.stored import Conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
-from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.cli.terminal import print_json, print_line, terminal
 from transom.stores.conversation_list import StoredConversation, conversations_in
 from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
 """The exit code of a list that has found damage."""
-NARROW = 60
-"""A terminal of fewer columns shows the ids and the entries alone, wrapped: a row would be cut before its id."""
 
 
 def run(options: Conversations) -> int:
@@ -30,14 +28,8 @@ def run(options: Conversations) -> int:
     if options.json:
         print_json({"store": without_password(url), "conversations": conversations})
         return code
-    console = terminal()
     title = f"{one_line(without_password(url))}: {counted(len(conversations), 'conversation')}"
-    if console.width < NARROW and not options.full:
-        print_wrapped(console, (title, "bold"))
-        for one in conversations:
-            print_wrapped(console, (one_line(one.id), "red" if one.damaged else ""), f": {_entries(one)}")
-    else:
-        _print_rows(console, title, conversations, full=options.full)
+    _print_rows(terminal(), title, conversations, full=options.full)
     for one in conversations:
         if one.damaged:
             print_notice(f"{one.id}: {one.damaged}")
@@ -57,10 +49,6 @@ def _print_rows(console: Console, title: str, conversations: Sequence[StoredConv
         entries = "damaged" if one.entries is None else f"{one.entries:,}"
         line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "
         print_line(console, (line, "red" if one.damaged else ""), one_line(one.id), (f"  {one_line(one.title)}", "dim"))
-
-
-def _entries(one: StoredConversation) -> str:
-    return "damaged" if one.entries is None else counted(one.entries, "entry", "entries")
 
 
 def _bytes(size: float) -> str:

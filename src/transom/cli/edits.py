@@ -27,10 +27,7 @@ def run(options: commands.Pin | commands.Undo) -> int:
 
     Nothing is appended with --dry-run, nor if the unit of a pin is pinned already.
     """
-    with (
-        open_log(options.store, options.id, writing=True) as log,
-        open_conversation(log, Budget(), "passthrough") as conversation,
-    ):
+    with open_log(options.store, options.id) as log, open_conversation(log, Budget(), "passthrough") as conversation:
         before = conversation.view
         named = options.entry if isinstance(options, commands.Pin) else options.edit
         number = entry_number(" ".join(named)) if named else None

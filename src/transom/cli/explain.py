@@ -18,7 +18,7 @@ from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import at_work
 from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line, print_notice
-from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
+from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.learned_limit import LearnedLimit
 from transom.core.message import Failure, Head, role_of
@@ -260,17 +260,16 @@ def print_rows(console: Console, result: Explained, *, every: bool = False, most
     """
     _print_bar(console, result.rows)
     _print_totals(console, result)
-    wide, named = console.width >= WIDE, set[int]()
-    titles = _columns(wide, "entries", "role", "tokens")
-    print_line(console, (f"\n{titles}{'state':<9} {'reason, then text' if wide else ''}", "bold"))
+    named = set[int]()
+    print_line(console, (f"\n{_columns('entries', 'role', 'tokens')}{'state':<9} reason, then text", "bold"))
     runs = [[row] for row in result.rows] if every else _runs(result.rows)
     for run in runs[:most]:
         new = {edit: result.folds[edit] for edit in run[0].edits if edit in result.folds and edit not in named}
         named.update(new)
-        _print_run(console, wide, run, sum(new.values()))
+        _print_run(console, run, sum(new.values()))
         for edit in new:
-            print_line(console, (f"{'':{9 if wide else 7}} text: {one_line(result.texts[edit])}", "dim"))
-            print_line(console, (f"{'':{9 if wide else 7}} {_names(result.losses[edit])}", "dim"))
+            print_line(console, (f"{'':9} text: {one_line(result.texts[edit])}", "dim"))
+            print_line(console, (f"{'':9} {_names(result.losses[edit])}", "dim"))
     if most is not None and len(runs) > most:
         print_line(console, (f"{'…':>9} and {len(runs) - most:,} lines more", "dim"))
     elif result.plans:
@@ -396,27 +395,18 @@ def _runs(rows: list[Explanation]) -> list[list[Explanation]]:
     return [list(run) for _, run in alike]
 
 
-def _print_run(console: Console, wide: bool, run: list[Explanation], text_tokens: int) -> None:
-    """Print one line for a run of entries. `text_tokens`: the tokens of the fold's text, which count as shown.
-
-    On a narrow terminal the reason gets a line of its own, and the text of an entry is left out.
-    """
+def _print_run(console: Console, run: list[Explanation], text_tokens: int) -> None:
+    """Print one line for a run of entries. `text_tokens`: the tokens of the fold's text, which count as shown."""
     first, last = run[0], run[-1]
     tokens, shown = sum(row.tokens for row in run), sum(row.shown_tokens for row in run) + text_tokens
     which = f"{first.entry}" if first is last else f"{first.entry}–{last.entry}"
     role = first.role if first is last else f"{len(run):,} entries"
     count = f"{tokens:,}" if tokens == shown else f"{tokens:,} → {shown:,}"
-    start = (_columns(wide, which, role, count), "")
     why = first.why and first.why + "".join(f" [entry {edit}]" for edit in first.edits)
-    if wide:
-        text = one_line(first.text) if first is last else ""
-        state = f"{first.state:<9} "
-        print_line(console, start, (state, STYLES[first.state]), (f"{why}  " if why else "", "italic"), (text, "dim"))
-        return
-    print_line(console, start, (first.state, STYLES[first.state]))
-    if why:
-        print_wrapped(console, (why, "italic"), indent=8)
+    text = one_line(first.text) if first is last else ""
+    state = (f"{first.state:<9} ", STYLES[first.state])
+    print_line(console, _columns(which, role, count), state, (f"{why}  " if why else "", "italic"), (text, "dim"))
 
 
-def _columns(wide: bool, which: str, role: str, count: str) -> str:
-    return f"{which:>9} {role:<10} {count:>14} " if wide else f"{which:>7} {role:<9} {count:>11} "
+def _columns(which: str, role: str, count: str) -> str:
+    return f"{which:>9} {role:<10} {count:>14} "

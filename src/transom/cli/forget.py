@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from transom.cli.commands.stored import Forget
-from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import (
     MAX_LISTED_IDS,
@@ -23,7 +22,7 @@ from transom.cli.stores import (
 from transom.cli.streams import counted, may_forget, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.forget_user import data_of_user, forget_user
-from transom.errors import Conflict, InvalidSetting, StoreDamaged, UnknownLog, listed
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, listed
 from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
@@ -64,7 +63,6 @@ def _forget_user(options: Forget, user: str) -> int:
         if not may_forget(what, f"user {user!r}", yes=options.yes, them="them"):
             return 1
         size = _size(url)
-        _wait_for_writers(url, store, (*found.conversations, *found.memory)[0])
         removed = forget_user(store, user)
         freed = max(0, size - _size(url))
     if options.json:
@@ -87,7 +85,7 @@ def _forget_conversation(options: Forget, part: str) -> int:
         size, name, entries = _size(url), part, None
         names = store.names()
         subagents = subagents_in(names, name)
-        if name not in names and _forget(url, store, name):
+        if name not in names and _forget(store, name):
             done = f"{one_line(name)}: not there, leftovers removed"
         elif name not in names and subagents and options.subagents:
             done = one_line(name)  # they are what is left of it
@@ -109,11 +107,11 @@ def _forget_conversation(options: Forget, part: str) -> int:
             them = "them" if options.subagents and subagents else "it"
             if not may_forget(what, repr(name), yes=options.yes, them=them):
                 return 1
-            _forget(url, store, name)
+            _forget(store, name)
             done = f"{what}, forgotten"
         forgotten = subagents if options.subagents else []
         for each in forgotten:
-            _forget(url, store, each)
+            _forget(store, each)
         if subagents and not options.subagents:
             left = "1 subagent of it stays" if len(subagents) == 1 else f"{len(subagents):,} subagents of it stay"
             print_notice(f"{left}: {listed(subagents, MAX_LISTED_IDS, show=short_id)}; --subagents forgets them too")
@@ -126,22 +124,12 @@ def _forget_conversation(options: Forget, part: str) -> int:
     return 0
 
 
-def _forget(url: str, store: Store, name: str) -> bool:
+def _forget(store: Store, name: str) -> bool:
     """Remove a conversation. Return false if the store had nothing of it."""
-    _wait_for_writers(url, store, name)
     with suppress(UnknownLog):
         store.forget(name)
         return True
     return False
-
-
-def _wait_for_writers(url: str, store: Store, name: str) -> None:
-    """Wait until no other process writes into a conversation. A notice is printed if that takes long.
-
-    This is done before `forget` runs, because its own lock would look like that of another process.
-    """
-    with LockNotice(url, writing=True), suppress(Conflict, StoreDamaged):
-        store.open(name).append([], 0)
 
 
 def _size(url: str) -> int:

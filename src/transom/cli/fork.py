@@ -15,7 +15,7 @@ def run(options: Fork) -> int:
     """Fork the conversation, and print the id of the new one and the number of copied entries. Exit code 0."""
     url = store_url(options.store)
     at = None if options.at is None else entry_number(options.at)
-    with existing_store(url, writing=True) as store:
+    with existing_store(url) as store:
         source = store.open(find_name(store.names(), options.id, url))
         with at_work("copying the log"):
             fork = fork_log(store, source, at=at, name=options.name)

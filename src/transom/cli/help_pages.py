@@ -16,7 +16,7 @@ OPTION_GROUPS = {
     "Windows": ("budget", "policy", "policies", "prices", "dialect", "model", "system", "tools", "focus", "note"),
     "Which conversations": ("conversation", "user", "role", "tool", "file", "since", "until", "format"),
     "Store": ("store",),
-    "Output": ("json", "out", "chart", "html", "form", "full", "limit", "context", "lines", "no_open"),
+    "Output": ("json", "out", "html", "form", "full", "limit", "context", "lines", "no_open"),
 }
 """The groups of options by the names of their parameters, in the order of a help page. All others come first."""
 

@@ -11,7 +11,6 @@ from rich.console import Console
 from transom.cli.commands.recorded import Import
 from transom.cli.folder import IMPORTS, url_of
 from transom.cli.inputs import STDIN, check_files, named_files
-from transom.cli.lock_notice import LockNotice
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import store_to_fill
 from transom.cli.streams import counted, one_line, print_notice
@@ -30,8 +29,8 @@ def run(options: Import) -> int:
     shown = without_password(options.store or url_of(IMPORTS))
     console = terminal()
     done: list[Imported] = []
-    with store_to_fill(options.store, IMPORTS) as (store, notice), ProgressBar() as bar:
-        for one in _imported(options, store, bar, notice):
+    with store_to_fill(options.store, IMPORTS) as store, ProgressBar() as bar:
+        for one in _imported(options, store, bar):
             done.append(one)
             if not options.json:
                 bar.above(lambda one=one: _print(console, one))
@@ -47,11 +46,10 @@ def run(options: Import) -> int:
     return 0
 
 
-def _imported(options: Import, store: Store, bar: ProgressBar, notice: LockNotice) -> Iterator[Imported]:
+def _imported(options: Import, store: Store, bar: ProgressBar) -> Iterator[Imported]:
     for number, file in enumerate(options.files):
 
         def progress(share: float, label: str, number: int = number) -> None:
-            notice.step()
             bar.update((number + share) / len(options.files), Path(label).name)
 
         source = sys.stdin.buffer if file == STDIN else file

@@ -8,7 +8,7 @@ from transom.cli.commands.stored import Log
 from transom.cli.progress import at_work
 from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line
-from transom.cli.terminal import STYLES, WIDE, print_json, print_line, print_wrapped, terminal
+from transom.cli.terminal import STYLES, print_json, print_line, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
 from transom.core.message import Failure, Head, role_of
@@ -157,11 +157,9 @@ def _heading(name: str, lines: list[LogLine], shown: list[LogLine]) -> str:
 
 
 def _print(heading: str, lines: list[LogLine]) -> None:
-    """Print the heading and the lines. On a narrow terminal the text of an entry stands below its line."""
     console = terminal()
-    wide = console.width >= WIDE
     print_line(console, (heading, "bold"))
-    print_line(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10}{' text' if wide else ''}", "bold"))
+    print_line(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10} text", "bold"))
     for line in lines:
         style = "" if line.state in STYLES else "dim"
         start = f"{line.seq:>7} {line.kind:<11} {line.tokens:>9,} "
@@ -169,9 +167,4 @@ def _print(heading: str, lines: list[LogLine]) -> None:
         by = "no plan" if line.plan is None else f"plan {line.plan}"
         saves = f"saves {line.saves:,} tokens, {by}: " if line.kind in EDITS else ""
         text = saves + one_line(line.text)
-        if wide:
-            print_line(console, (start, style), state, (f" {text}", style))
-            continue
-        print_line(console, (start, style), state)
-        if text:
-            print_wrapped(console, (text, style), indent=8)
+        print_line(console, (start, style), state, (f" {text}", style))

@@ -29,7 +29,7 @@ def run(options: Mcp) -> int:
         from transom.mcp.server import make_server, with_token  # noqa: PLC0415 - two seconds
     except ImportError as missing:
         raise InvalidSetting(f"transom mcp needs the package mcp: {install_command('mcp')}") from missing
-    with existing_store(store_url(options.store), writing=options.write) as store:
+    with existing_store(store_url(options.store)) as store:
         if options.user is None and (users := _users_of_all(store)):
             named = listed(users, MOST_USERS)
             print_notice(f"every conversation belongs to a user, so that none is served: give --user, one of {named}")

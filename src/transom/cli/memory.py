@@ -30,11 +30,10 @@ def run(options: Options) -> int:
         raise InvalidSetting("memory: --archive goes with --find or --forget, and with no block")
     if asked and options.label is None and not options.archive:
         raise InvalidSetting(f"memory: --{asked[0]} needs the label of a block")
-    writing = bool(asked) and asked[0] in WRITES
-    if writing and options.store is None:
+    if asked and asked[0] in WRITES and options.store is None:
         raise InvalidSetting(f"memory: --{asked[0]} needs --store: memory is written only into a store that is named")
     url = store_url(options.store)
-    with existing_store(url, writing=writing) as store:
+    with existing_store(url) as store:
         memory = Memory.open(store, user_id=options.user, name=options.name, agent="command line")
         if options.archive:
             return forget_archive(memory, options, url) if options.forget else show_archive(memory, options)

@@ -13,7 +13,6 @@ from transom.cache_prices import Prices
 from transom.cli.commands.recorded import Replay
 from transom.cli.folder import REPLAYS, url_of
 from transom.cli.inputs import check_files, file_name, named_files, read_input, readable_conversations
-from transom.cli.lock_notice import LockNotice
 from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import ProgressBar
 from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
@@ -67,18 +66,12 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
     check_files(options.files, None if out == STDOUT else out)
     url = url_of(own) if options.store is None else options.store
     try:
-        with store_to_fill(options.store, own) as (store, lock_notice):
+        with store_to_fill(options.store, own) as store:
             if options.store is None and own.exists():
                 forget_all(store, store.names())
             with nullcontext() if out is None else output_file(out) as windows, ProgressBar() as bar:
                 replayer = _Replayer(
-                    options=options,
-                    store=store,
-                    budget=budget,
-                    policy=policy,
-                    windows=windows,
-                    bar=bar,
-                    lock_notice=lock_notice,
+                    options=options, store=store, budget=budget, policy=policy, windows=windows, bar=bar
                 )
                 files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
     except KeyboardInterrupt as interrupt:
@@ -89,8 +82,6 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
         raise InvalidSetting(f"no conversation in {named_files(options.files)}")
     if not has_budget:
         print_notice(NO_BUDGET)
-    if options.chart is not None and replayer.timeline is None:
-        raise InvalidSetting(f"--chart: no conversation {options.chart!r} in {named_files(options.files)}")
     return Outcome(
         budget=budget.context,
         policy=policy.name,
@@ -130,10 +121,9 @@ class _Replayer:
         policy: Policy,
         windows: IO[bytes] | None,
         bar: ProgressBar,
-        lock_notice: LockNotice,
     ) -> None:
         self._options, self._store, self._budget, self._policy = options, store, budget, policy
-        self._windows, self._bar, self._lock_notice = windows, bar, lock_notice
+        self._windows, self._bar = windows, bar
         self._names: set[str] = set()
         self.timeline: Timeline | None = None
         self.needs: Needs | None = None
@@ -163,7 +153,6 @@ class _Replayer:
                 self._windows.write(_window_line(record.id, call))
             files_done = begin + (end - begin) * call.at / max(1, len(record.messages))
             self._bar.update(files_done / len(self._options.files), record.source)
-            self._lock_notice.step()
             total = total.plus(self._checked(record, dialect, call, newest))
             tokens.append(None if call.window is None else call.window.tokens)
             newest = newest if call.window is None else max(newest, newest_fold(call.window))
@@ -199,11 +188,6 @@ class _Replayer:
         return checked.plus(replay_stats(call.window, newest_before=newest))
 
     def _keep_timeline(self, timeline: Timeline) -> None:
-        """Keep this timeline for the chart if --chart names its conversation, or, without --chart, if it is the
-        longest.
-        """
-        if self._options.chart is None:
-            if self.timeline is None or len(timeline.tokens) > len(self.timeline.tokens):
-                self.timeline = timeline
-        elif timeline.conversation == self._options.chart:
+        """Keep this timeline for the chart if it is the longest so far."""
+        if self.timeline is None or len(timeline.tokens) > len(self.timeline.tokens):
             self.timeline = timeline

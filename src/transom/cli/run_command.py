@@ -6,14 +6,14 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import typer
 
 from transom.cli import FAILED, commands
 from transom.cli.app import ClickException, command_line
 from transom.cli.streams import discard_output, print_notice
-from transom.errors import TransomError, quote
+from transom.errors import TransomError
 
 COMMANDS = commands
 """The module is imported because that registers the commands."""
@@ -61,20 +61,8 @@ def _failed(message: str) -> int:
     return FAILED
 
 
-_WANTED_VALUES = (
-    ("int", "must be a whole number"),
-    ("float", "must be a number"),
-    ("datetime", "must be a time, as in 2026-11-23 or 2026-11-23T18:00:00"),
-    ("greater_than_equal", "must be at least {ge}"),
-    ("less_than_equal", "must be at most {le}"),
-)
-"""What the value of an option must be, by the beginning of the type of pydantic's error. A limit in braces is filled in
-from the error."""
-
-
 def option_error(problem: Any) -> str:
-    """Return the message for a command line that typer could not parse. It names the wrong value if the error has
-    it."""
+    """Return the message for a command line that typer could not parse."""
     message: str = problem.format_message()
     if message == "Missing argument 'ID'.":
         return "which conversation? Give its ID: `transom conversations` lists them"
@@ -82,14 +70,4 @@ def option_error(problem: Any) -> str:
     has_entries = any(each.name == "id" for each in problem.ctx.command.params) if problem.ctx else False
     if has_entries and option.startswith("-") and option[1:].isdecimal():  # meant as the number of an entry
         return f"{option}: entries are numbered from 0: `transom log ID` lists them"
-    errors = getattr(cast("object", problem.__cause__), "errors", None)
-    found = errors() if callable(errors) else None
-    if not isinstance(found, list) or not found:
-        return message
-    first = cast("dict[str, Any]", found[0])
-    option = message.removesuffix(problem.message)
-    known: dict[str, Any] = first.get("ctx") or {}
-    wanted = next((text for kind, text in _WANTED_VALUES if str(first.get("type")).startswith(kind)), None)
-    if wanted is not None:
-        return f"{option}{wanted.format_map(known)}, not {quote(first.get('input'))}"
-    return f"{option}{known['error']}" if "error" in known else message
+    return message

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from transom import private_files
 from transom.cli.folder import FOLDER, make_folder, url_of
-from transom.cli.lock_notice import LockNotice
 from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
 from transom.core.log import Owner, owner_of
@@ -80,37 +79,34 @@ class StoreOnDemand:
 
 
 @contextmanager
-def store_to_fill(store: str | None, own: Path) -> Generator[tuple[Store, LockNotice]]:
-    """Yield a `StoreOnDemand` during the block, and the notice that is printed if another process locks it.
+def store_to_fill(store: str | None, own: Path) -> Generator[Store]:
+    """Yield a `StoreOnDemand` during the block.
 
     `store`: its URL. None: it is `own`, a store of the folder `.transom`, and that folder is created.
     """
     if store is None:
         make_folder()
     url = url_of(own) if store is None else store
-    with LockNotice(url, writing=True) as notice, closing(StoreOnDemand(url)) as on_demand:
-        yield cast("Store", on_demand), notice
+    with closing(StoreOnDemand(url)) as on_demand:
+        yield cast("Store", on_demand)
 
 
 @contextmanager
-def open_log(store: str | None, part: str, *, writing: bool = False) -> Generator[StoredLog]:
+def open_log(store: str | None, part: str) -> Generator[StoredLog]:
     """Open a log during the block: the one that `find_name` finds for `part`.
 
-    `store`: a URL, or None for the store that was last filled in this folder. `writing`: as for `existing_store`.
-    Raises UnknownLog if no id or several match, InvalidSetting if there is no store."""
+    `store`: a URL, or None for the store that was last filled in this folder. Raises UnknownLog if no id or several
+    match, InvalidSetting if there is no store."""
     url = store_url(store)
-    with existing_store(url, writing=writing) as opened:
+    with existing_store(url) as opened:
         yield opened.open(find_name(opened.names(), part, url))
 
 
 @contextmanager
-def existing_store(url: str, *, writing: bool = False) -> Generator[Store]:
-    """Open the store at a URL during the block. A notice is printed if another process locks it.
-
-    `writing`: a lock against writing counts too. Raises InvalidSetting if there is no store: none is created.
-    """
+def existing_store(url: str) -> Generator[Store]:
+    """Open the store at a URL during the block. Raises InvalidSetting if there is no store: none is created."""
     _check_exists(url)
-    with LockNotice(url, writing=writing), closing(open_store(url)) as store:
+    with closing(open_store(url)) as store:
         yield store
 
 

@@ -23,9 +23,6 @@ from transom.quoting import escaped
 STYLES = {"kept": "green", "shortened": "yellow", "folded": "cyan", "dropped": "red"}
 """The colour of each state of an entry."""
 
-WIDE = 70
-"""The columns that a terminal must have for reason and text to stand on the line of an entry."""
-
 Piece = str | tuple[str, str]
 """A text, or a text with its style."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -21,8 +21,6 @@ from transom.stores.postgres_url import without_password
 
 DAMAGED = 1
 HEADS = ("requests", "failed", "input", "cached", "output", "cost")
-NARROW, NARROW_HEADS = 60, ("requests", "cost")
-"""A terminal of fewer columns shows these figures alone, so that the names have room."""
 NO_RUN = "(no run)"
 """Names what belongs to no run: summaries, and replies that were logged with `observe`."""
 
@@ -71,13 +69,12 @@ def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: Total
     """Print a table with a row for each name, and one for the total. `what`: what the names are of."""
     console = terminal()
     print_wrapped(console, (title, "bold"))
-    heads = HEADS if console.width >= NARROW else NARROW_HEADS
-    figures = (Column(justify="right", no_wrap=True) for _ in heads)
+    figures = (Column(justify="right", no_wrap=True) for _ in HEADS)
     table = Table(*figures, Column(overflow="fold"), box=None, show_header=False, padding=(0, 1, 0, 0))
-    table.add_row(*heads, what, style="bold")
+    table.add_row(*HEADS, what, style="bold")
     for name, usage in totals.items():
-        table.add_row(*_figures(usage, heads), one_line(name))
-    table.add_row(*_figures(total, heads), "all", style="bold")
+        table.add_row(*_figures(usage), one_line(name))
+    table.add_row(*_figures(total), "all", style="bold")
     console.print(table)
     if any(_says_nothing(usage) for usage in totals.values()):
         print_wrapped(console, "?: the provider reported no tokens for these requests")
@@ -87,17 +84,15 @@ def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: Total
             print_line(console, f"of the tokens, {used:,} are of {kind}")
 
 
-def _figures(usage: TotalUsage, heads: Sequence[str]) -> list[str]:
-    """Return what stands below these heads, some of `HEADS`."""
+def _figures(usage: TotalUsage) -> list[str]:
+    """Return what stands below `HEADS`."""
     tokens = usage.all_tokens
     cost = f"${usage.dollars:,.4f}" if usage.dollars or not usage.unpriced else "?"
     if usage.unpriced and usage.dollars:
         cost += "+"
     counts = [f"{number:,}" for number in (tokens.prompt, tokens.cached, tokens.output)]
     shown = ["?"] * len(counts) if _says_nothing(usage) else counts
-    values = (f"{usage.requests:,}", f"{usage.failures:,}", *shown, cost)
-    figures: dict[str, str] = dict(zip(HEADS, values, strict=True))
-    return [figures[head] for head in heads]
+    return [f"{usage.requests:,}", f"{usage.failures:,}", *shown, cost]
 
 
 def _says_nothing(usage: TotalUsage) -> bool:

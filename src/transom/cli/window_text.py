@@ -13,13 +13,13 @@ from rich.text import Text as RichText
 from transom import quoting, texts
 from transom.cli.streams import counted
 from transom.cli.terminal import Piece
-from transom.core.codec import plain
-from transom.core.message import Assistant, Call, Fact, Head, Media, Part, Text, ToolResult, own_text
+from transom.core.message import Assistant, Fact, Head
 from transom.core.unit import FoldedSlot, Unit
 from transom.core.window import Window
 from transom.errors import InvalidMessage
 from transom.evaluation.explanations import Explanation, explain
 from transom.evaluation.fold_ranges import entries_of_fold, range_text
+from transom.inspector.parts import whole_pieces
 from transom.inspector.window_data import tool_name
 from transom.quoting import escaped
 from transom.wire.arguments import read_object
@@ -37,6 +37,7 @@ SHORT_ARGUMENT = 100
 """The most characters of an argument that stands beside the name of its call."""
 
 RECORD, TITLE, NUMBER, QUOTE, MARK = "bold cyan", "cyan", "bold", "dim", "yellow"
+PIECES = {"reasoning": "dim italic", "media": MARK, "other": QUOTE}
 ROLES = {"system": "bold magenta", "user": "bold green", "assistant": "bold blue", "tool": "bold yellow"}
 
 Line = tuple[int, list[Piece]]
@@ -74,7 +75,7 @@ class _Printer:
         """Print the system prompt, and the names of the tools."""
         self._print_title("system", "", tokens)
         for message in head.messages:
-            self._print_lines(self._parts(message))
+            self._print_lines(self._fact(message))
         if head.tools:
             names = ", ".join(map(tool_name, head.tools))
             self._print_lines([(BELOW, [("tools ", QUOTE), *self._line(names)])])
@@ -103,37 +104,15 @@ class _Printer:
 
     def _fact(self, fact: Fact) -> Iterator[Line]:
         """Yield the lines of a fact as the window shows it."""
-        if isinstance(fact, Assistant):
-            for thought in fact.reasoning:
-                yield from self._text(thought.text or "(reasoning that only the provider can read)", "dim italic")
-        yield from self._parts(fact)
-        if isinstance(fact, Assistant):
-            for call in fact.calls:
-                yield from self._call(call)
-        if isinstance(fact, ToolResult) and fact.synthetic and not fact.parts:
-            yield BELOW, [(texts.ABORTED, MARK)]
+        for kind, text, name in whole_pieces(fact):
+            yield from self._call(name, text) if kind == "call" else self._text(text, PIECES.get(kind, ""))
 
-    def _parts(self, fact: Fact) -> Iterator[Line]:
-        """Yield the lines of the content of a fact."""
-        for part in fact.parts:
-            yield from self._part(part)
-        if own := own_text(fact):
-            yield from self._text(own)
-
-    def _part(self, part: Part) -> Iterator[Line]:
-        if isinstance(part, Text):
-            yield from self._text(part.text)
-        elif isinstance(part, Media):
-            yield BELOW, [(f"({part.media})", MARK)]
-        else:
-            yield from self._text(plain(part.raw).decode("utf-8"), QUOTE)
-
-    def _call(self, call: Call) -> Iterator[Line]:
+    def _call(self, name: str, given: str) -> Iterator[Line]:
         """Yield the lines of a call: short arguments beside the name, each longer one below it."""
-        arguments = _arguments(call)
+        arguments = _arguments(given)
         short = {key: value for key, value in arguments.items() if "\n" not in value and len(value) <= SHORT_ARGUMENT}
         beside = ", ".join(f"{key}={value}" for key, value in short.items())
-        yield BELOW, [("→ ", ROLES["assistant"]), (escaped(call.name), NUMBER), " ", *self._line(beside)]
+        yield BELOW, [("→ ", ROLES["assistant"]), (escaped(name), NUMBER), " ", *self._line(beside)]
         for key, value in arguments.items():
             if key not in short:
                 yield DEEPER, [f"{escaped(key)}:"]
@@ -226,12 +205,12 @@ def _quoted_or_not(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         is_open = begins > ends or (is_open and ends < 0)
 
 
-def _arguments(call: Call) -> dict[str, str]:
+def _arguments(given: str) -> dict[str, str]:
     """Return the arguments of a call as texts, by name; if they are no JSON object, all under the name "arguments"."""
     try:
-        found = read_object(call.args)
+        found = read_object(given)
     except InvalidMessage:
-        return {"arguments": call.args}
+        return {"arguments": given}
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in found.items()
     }

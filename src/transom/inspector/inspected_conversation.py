@@ -28,7 +28,7 @@ from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.inspector.parts import CHARACTERS_OF_ENTRY, MessagePiece, pieces_from
 from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader, reader_of_call
 from transom.policies import policy_named
-from transom.stores import Store, StoredLog, open_view
+from transom.stores import Store, StoredLog
 from transom.stores.in_memory import ScratchLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log, dialect_of_log
@@ -115,7 +115,6 @@ class InspectedConversation:
         self._views: CallViews | None = None
         self._tried: OrderedDict[int, WindowReader] = OrderedDict()
         self._numbers = 0
-        self._is_asked = False
 
     @property
     def name(self) -> str:
@@ -141,13 +140,11 @@ class InspectedConversation:
     def window(self, call: int | None, first: int | None = None, count: int = ROWS_OF_PAGE) -> WindowData:
         """Return the window of a call, with a page of its rows: `first` and `count` as in `WindowReader.data`.
 
-        `call`: counted from 1, from the last call (−1) if negative; None: the window of the log as it is now. The first
-        such window may come from the snapshot: then it is not compared with the call before. Raises InvalidSetting if
-        there is no such call.
+        `call`: counted from 1, from the last call (−1) if negative; None: the window of the log as it is now. Raises
+        InvalidSetting if there is no such call.
         """
         with self._views_lock:
-            quick = self._quick_reader() if call is None and self._views is None else None
-            return (quick or reader_of_call(self._refreshed(), call)).data(first, count)
+            return reader_of_call(self._refreshed(), call).data(first, count)
 
     def tried_window(self, number: int, first: int | None, count: int = ROWS_OF_PAGE) -> WindowData:
         """A page of the window of a dry run. Raises InvalidSetting if it is no longer kept."""
@@ -200,16 +197,6 @@ class InspectedConversation:
         self._views.refresh()
         return self._views
 
-    def _quick_reader(self) -> WindowReader | None:
-        """A reader of the window as it is now, made from the snapshot without reading the log, so that the first page
-        shows at once. It does not compare the window with the call before. None if there is no snapshot, and from the
-        second time on."""
-        if self._is_asked or self._log.load_snapshot() is None:
-            return None
-        self._is_asked = True
-        view = open_view(self._log, counter_of_log(self._log, o200k()))
-        return WindowReader(view, None, None, self.name, compares=False)
-
     # ---- dry runs and changes
 
     def try_action(self, action: Action) -> DryRun:
@@ -233,7 +220,6 @@ class InspectedConversation:
             if len(self._tried) > MOST_DRY_RUNS:
                 self._tried.popitem(last=False)
             window = reader.data()
-            assert window.change is not None
             return DryRun(
                 entries=before.length,
                 number=self._numbers,

@@ -40,7 +40,7 @@ class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def pieces_from(fact: Fact, start: int) -> Iterator[MessagePiece]:
     """Yield the pieces of a fact: of each at most `CHARACTERS_OF_ENTRY` characters, from the character `start` on."""
     stop = start + CHARACTERS_OF_ENTRY
-    for kind, text, name in _whole_pieces(fact):
+    for kind, text, name in whole_pieces(fact):
         yield MessagePiece(kind=kind, text=text[start:stop], length=len(text), start=start, name=name)
 
 
@@ -56,11 +56,11 @@ class PieceLimit(Struct, frozen=True):
 
     def pieces(self, fact: Fact) -> Iterator[MessagePiece]:
         """Yield the pieces of a fact, each within the limit."""
-        for kind, text, name in _whole_pieces(fact):
+        for kind, text, name in whole_pieces(fact):
             yield MessagePiece(kind=kind, text=self.text(text), length=len(text), name=name)
 
 
-def _whole_pieces(fact: Fact) -> Iterator[tuple[Kind, str, str]]:
+def whole_pieces(fact: Fact) -> Iterator[tuple[Kind, str, str]]:
     """Yield the kind, the whole text and the name of each piece of a fact: reasoning, parts, our own text, calls."""
     if isinstance(fact, Assistant):
         yield from (_thought(one) for one in fact.reasoning)

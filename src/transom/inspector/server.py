@@ -40,6 +40,8 @@ MOST_LISTED = 200
 """The most conversations in one answer: each of them is opened."""
 MOST_BODY = 100_000
 """The most bytes of a request's body."""
+COLUMNS = ("entry", "at", "tokens", "limit", "messages", "folds", "trims", "undos", "broken_by", "failure", "answered")
+"""The figures of a call that the page takes as they are."""
 
 
 class ListPage(Struct, frozen=True, kw_only=True):
@@ -248,23 +250,10 @@ def _problem(text: str, status: int) -> Response:
 
 def _columns(calls: list[CallFigures]) -> dict[str, object]:
     """The figures of calls as columns: a list for each figure. That is a third of the size of rows."""
-    usage = [call.usage for call in calls]
     return {
-        "entry": [call.entry for call in calls],
-        "at": [call.at for call in calls],
-        "tokens": [call.tokens for call in calls],
-        "limit": [call.limit for call in calls],
-        "messages": [call.messages for call in calls],
+        **{name: [getattr(call, name) for call in calls] for name in COLUMNS},
+        **{name: [getattr(call.usage, name, None) for call in calls] for name in ("prompt", "cached", "output")},
         "shared": [call.shared_tokens for call in calls],
-        "folds": [call.folds for call in calls],
-        "trims": [call.trims for call in calls],
-        "undos": [call.undos for call in calls],
-        "broken_by": [call.broken_by for call in calls],
-        "failure": [call.failure for call in calls],
-        "answered": [call.answered for call in calls],
-        "prompt": [None if one is None else one.prompt for one in usage],
-        "cached": [None if one is None else one.cached for one in usage],
-        "output": [None if one is None else one.output for one in usage],
         "dollars": [round(call.dollars, 9) if call.dollars or not call.unpriced else None for call in calls],
         "model": _runs([call.model for call in calls]),
     }

@@ -132,7 +132,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
       None if it has the whole window before, or if there is none.
     - `costs`: the costs by which the compaction before this call was chosen; None without prices. For the window as it
       is now, these are the costs of the last call.
-    - `change`: None if the window was not compared with the one before. `left`: what is not in the window.
+    - `change`: how it differs from the one before. `left`: what is not in the window.
     - `sizes`: of every row the tokens, the state, whether it is cached, and whether it is new or changed, for a picture
       of the whole.
     - `first_row`: the index of the first of `rows`.
@@ -147,7 +147,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
     shared_tokens: int
     breaks: Break | None
     costs: CompactionCosts | None
-    change: Change | None
+    change: Change
     left: Left
     sizes: list[tuple[int, str, bool, bool]]
     first_row: int
@@ -172,17 +172,15 @@ class WindowReader:
     """Makes the data of one window: of a call, or of the log as it is now.
 
     - `view`: what the window shows. `before`: the view of the call before, with which it is compared; None for the
-      first call. `compares`: false if the view before is not known yet; then nothing counts as new or changed.
+      first call.
     - `sent`: the request of the call; for the log as it is now, the last request. None if there was none.
     - `name`: of the conversation. `limit`: the most tokens of the window; 0: the limit of `sent`.
     """
 
-    def __init__(
-        self, view: View, before: View | None, sent: Sent | None, name: str, *, limit: int = 0, compares: bool = True
-    ) -> None:
+    def __init__(self, view: View, before: View | None, sent: Sent | None, name: str, *, limit: int = 0) -> None:
         self._sent = sent
         limit = sent.limit if sent is not None and not limit else limit
-        self._view, self._before, self._name, self._compares = view, before, name, compares
+        self._view, self._before, self._name = view, before, name
         self._window = assemble(view, limit)
         self._units = {} if before is None else {unit.key: unit for unit in before.visible_units()}
         self._folds = (
@@ -197,7 +195,7 @@ class WindowReader:
         `most`: how much of each piece of a message a row has.
         """
         items, view = self._items, self._view
-        is_different = [self._compares and (item.is_new or item.is_changed) for item in items]
+        is_different = [item.is_new or item.is_changed for item in items]
         changed = is_different.index(True) if True in is_different else -1
         if first is None:
             first = max(0, min(changed - 2 if changed >= 0 else len(items), len(items) - count))
@@ -213,7 +211,7 @@ class WindowReader:
             shared_tokens=window.shared_tokens,
             breaks=window.breaks,
             costs=None if self._sent is None else self._sent.costs,
-            change=self._change() if self._compares else None,
+            change=self._change(),
             left=self._left(),
             sizes=[(item.tokens, item.state, item.is_cached, is_different[at]) for at, item in enumerate(items)],
             first_row=first,
@@ -333,8 +331,7 @@ class WindowReader:
         )
 
     def _row(self, item: _Item, **more: Any) -> Row:
-        is_new = self._compares and item.is_new
-        return Row(entry=item.entry, is_cached=item.is_cached, is_new=is_new, is_changed=item.is_changed, **more)
+        return Row(entry=item.entry, is_cached=item.is_cached, is_new=item.is_new, is_changed=item.is_changed, **more)
 
     # ---- what is different, and what is missing
 

@@ -13,7 +13,7 @@ import hmac
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 from urllib.parse import quote as url_quote
 
 from transom.conversation.search import ConversationSearch
@@ -112,7 +112,7 @@ class StoreTools:
             return found.search(query, "conversation", limit, filters, None)
 
         wanted = SearchArguments(query=query, role=role, tool=tool, file=file)
-        return wanted.found_by(cast("Any", search), ANSWER_BYTES)[0]
+        return wanted.found_by(search, ANSWER_BYTES)[0]
 
     def read(
         self, conversation: Name, ref: Ref, start: FirstLine = 1, column: FirstCharacter = 1, lines: Lines = 400

@@ -29,13 +29,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Pattern(NamedTuple):
-    """A compiled pattern.
-
-    `search(data, begin)` finds its first match in `data` from byte `begin` on, or returns None.
-    """
-
-    search: Callable[[bytes, int], re.Match[bytes] | None]
+Pattern = Callable[[bytes, int], re.Match[bytes] | None]
+"""The search for a compiled pattern: finds its first match in a text in UTF-8 from a byte on, or returns None."""
 
 
 class MatchingLine(NamedTuple):
@@ -76,7 +71,7 @@ def compile_pattern(pattern: str) -> Pattern:
         raise InvalidSetting(f"pattern {source[:100]!r}: {why} ({_hint(source)})") from None
     if compiled.programsize > MAX_INSTRUCTIONS:
         raise InvalidSetting(f"pattern {source[:100]!r}: it is too large once its repetitions are expanded")
-    return Pattern(compiled.search)
+    return compiled.search
 
 
 def _hint(source: str) -> str:
@@ -101,7 +96,7 @@ def matching_lines(data: bytes, pattern: Pattern, line: int = 1, begin: int = 0)
 
     The search starts at byte `begin`, where the line with the number `line` begins.
     """
-    while begin <= len(data) and (match := pattern.search(data, begin)) is not None:
+    while begin <= len(data) and (match := pattern(data, begin)) is not None:
         line_begin = data.rfind(b"\n", begin, match.start()) + 1 or begin
         line_end = data.find(b"\n", match.end())
         line_end = len(data) if line_end < 0 else line_end

@@ -7,7 +7,7 @@ from it. Nothing that a model sends raises: an error is an answer of one line.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -90,25 +90,9 @@ class ListArguments(Struct, kw_only=True, forbid_unknown_fields=True):
         return list_entries(log, self.first, None if self.last < 0 else self.last, self.limit, max_bytes)
 
 
-class FoundEntry(Protocol):
-    """An entry that a search has found, with what an answer says of it. `transom.search.SearchHit` is one."""
-
-    @property
-    def reference(self) -> str: ...
-    @property
-    def role(self) -> str: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def snippet(self) -> str: ...
-
-
-class Search(Protocol):
-    """A function that finds entries of one conversation: `Conversation.search`."""
-
-    def __call__(
-        self, query: str, /, *, limit: int, roles: Sequence[str], tools: Sequence[str], file: str
-    ) -> Sequence[FoundEntry]: ...
+Search = Callable[..., Sequence[Any]]
+"""A function that finds entries of one conversation: `Conversation.search`. It takes the query and `limit`, `roles`,
+`tools` and `file`, and returns hits as `transom.search.SearchHit`."""
 
 
 class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -136,7 +120,7 @@ class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
         return "\n".join([f"[{len(lines):,} found]", *lines]), found
 
 
-def _hit_line(hit: FoundEntry) -> str:
+def _hit_line(hit: Any) -> str:
     tool = f" {plain_name(hit.tool)}" if hit.tool else ""
     return f"{hit.reference}, {hit.role}{tool}: {hit.snippet}"
 

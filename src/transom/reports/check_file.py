@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from transom.cache_prices import Prices
@@ -106,9 +105,6 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
             raise InvalidSetting(f"priced_by: {why}; {itself}") from None
 
 
-_KEYS = tuple(name for name in CheckFile.__struct_encode_fields__ if name != "path")
-
-
 def read_check_file(path: Path, *, budget: int | None = None) -> CheckFile:
     """Read and check a file of checks. `budget`: used in place of the one in the file, which then needs none.
 
@@ -133,58 +129,11 @@ def read_check_file(path: Path, *, budget: int | None = None) -> CheckFile:
 def _converted(fields: dict[str, Any]) -> CheckFile:
     """Convert the tables of a file. Raises InvalidSetting for a missing or unknown key, and for a value of a wrong
     type."""
-    _no_unknown(fields, _KEYS, "")
-    if isinstance(fields.get("check"), dict):
-        raise InvalidSetting("write [[check]], in two pairs of brackets: each is one of several checks")
-    if not fields.get("check"):
-        raise InvalidSetting("it has no check: each begins with the line [[check]]")
-    if isinstance(fields["check"], list):
-        for number, table in enumerate(cast("list[Any]", fields["check"]), start=1):
-            if isinstance(table, dict):
-                _no_unknown(cast("dict[str, Any]", table), Check.__struct_fields__, f"check {number}: ")
-    required = [each.encode_name for each in structs.fields(CheckFile) if each.required]
-    if missing := [name for name in required if name not in fields]:
-        example = ", such as budget = 32000" if missing == ["budget"] else ""
-        raise InvalidSetting(f"it has no {' and no '.join(missing)}{example}")
     try:
         return msgspec.convert(fields, CheckFile)
     except msgspec.ValidationError as wrong:
-        raise InvalidSetting(_sentence(str(wrong))) from None
-
-
-_TYPES = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
-"""What msgspec calls the types of TOML, in words."""
-
-
-def _sentence(wrong: str) -> str:
-    """Say an error of msgspec in the words of our other errors: of "Expected `int | array`, got `str` - at
-    `$.check[0].at`" it makes "check 1: at: must be a whole number or a list, not a text"."""
-    what, _, path = wrong.partition(" - at `$.")
-    what, _, got = what.removeprefix("Expected ").partition(", got ")
-
-    def in_words(types: str) -> str:
-        return " or ".join(_TYPES.get(each, each) for each in types.split(" | ") if each != "null")
-
-    must = re.sub(r"`(.*?)`", lambda found: in_words(found[1]), what)
-    found = in_words(got.strip("`"))
-    number = re.match(r"check\[(\d+)\]\.?", path)
-    where = f"check {int(number[1]) + 1}: " if number else ""
-    key = path[number.end() if number else 0 :].rstrip("`")
-    last = "; -1 is the last call" if key == "at" else ""
-    return f"{where}{key + ': ' if key else ''}must be {must}{', not ' + found if found else ''}{last}"
-
-
-def _no_unknown(table: dict[str, Any], known: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in known:
-            raise InvalidSetting(f"{where}unknown key {quote(key)}: there are {', '.join(known)}")
+        what, _, where = str(wrong).partition(" - at `$.")
+        raise InvalidSetting(f"{where.rstrip('`')}: {what}" if where else what) from None
 
 
 def _check_settings(file: CheckFile) -> None:

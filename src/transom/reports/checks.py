@@ -361,7 +361,7 @@ class _Texts:
 
     def _found(self, text: str) -> bool:
         if self._pattern is not None:
-            return self._pattern.search(text.encode("utf-8", "replace"), 0) is not None
+            return self._pattern(text.encode("utf-8", "replace"), 0) is not None
         return self._wanted in text or self._wanted in " ".join(text.split())
 
 

@@ -30,7 +30,7 @@ def run(options: Chat) -> int:
     tools = ChatTools(Path.cwd())
     functions = tools.named(options.tools)
     name = options.id or f"chat {datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
-    with store_to_fill(options.store, CHATS) as (store, _):
+    with store_to_fill(options.store, CHATS) as store:
         is_new = name not in store.names()
         default = SYSTEM_WITH_TOOLS if functions else SYSTEM
         with warnings.catch_warnings():

@@ -39,7 +39,7 @@ class Replay(Struct, frozen=True, kw_only=True):
     """Replay recorded conversations: build the window of each model call, check it and count it.
 
     The format of each file is recognised. Windows are built for the API that a conversation was recorded with, or for
-    that of --dialect. Prints a table of figures for each file, and a chart of the window sizes of one conversation.
+    that of --dialect. Prints a table of figures for each file, and a chart of the window sizes of the longest one.
     Exit code 1 if a window is invalid or over the budget, or if every call was refused.
     """
 
@@ -75,9 +75,6 @@ class Replay(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     json: Json = False
-    chart: Annotated[str | None, Option(metavar="ID", help="The conversation of the chart. Default: the longest.")] = (
-        None
-    )
 
 
 _MORE_FIGURES = tuple(figure for figure in COMPARE if figure not in VERDICT)
