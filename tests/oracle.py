@@ -36,11 +36,11 @@ from transom.core.entry import Approval, Entry, Forked, Sent
 from transom.core.message import REASONING_REFUSED, Assistant, Call, Fact, Failure, Head, Media, Note, ToolResult, User
 from transom.core.reducer import apply
 from transom.core.summary import Summary
-from transom.core.tokens import FormatCounter, TokenCounter
+from transom.core.tokens import FormatCounter, Size, TokenCounter
 from transom.core.view import View
 from transom.testing.fakes import Entries
 from transom.testing.laws import COUNTER
-from transom.testing.view_appearance import Appearance, Sizes, SlotAppearance, UnitAppearance, appearance_of
+from transom.testing.view_appearance import Appearance, SlotAppearance, UnitAppearance, appearance_of
 
 
 class EditState(NamedTuple):
@@ -279,11 +279,11 @@ def wire_ids(unit: Unit) -> list[str]:
     return ids
 
 
-def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Sizes:
+def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Size:
     """The sizes of a unit's messages, counted with the ids under which its calls are sent."""
     sizes = [fact_sizes(fact, counter) for fact in facts]
     if isinstance(counter, FormatCounter):  # undefined: what a dialect sends a turn as, beside one message
-        sizes.append(Sizes(0, 0, 0, counter.messages(facts[0]) - 1))
+        sizes.append(Size(0, 0, 0, counter.messages(facts[0]) - 1))
     ids = wire_ids(unit)
     swaps = [(call.id, ids[index]) for index, call in enumerate(unit.calls)]
     for fact, index in zip(facts[1:], unit.answered, strict=True):
@@ -292,11 +292,11 @@ def unit_sizes(unit: Unit, facts: Sequence[Fact], counter: TokenCounter) -> Size
         if unit.calls[index].legacy and not (fact.extra or {}).get("name"):  # a function's answer is sent by its name
             swaps.append(("", unit.calls[index].name))
     for was, now in swaps:
-        sizes.append(Sizes(counter.count(now) - counter.count(was), utf8(now) - utf8(was), 0, 0))
+        sizes.append(Size(counter.count(now) - counter.count(was), utf8(now) - utf8(was), 0, 0))
     if getattr(counter, "moves_media", False) and any(
         isinstance(part, Media) for fact in facts[1:] for part in fact.parts
     ):
-        sizes.append(Sizes(0, 0, 0, 1))  # the images and files of all results of a turn are sent in one more message
+        sizes.append(Size(0, 0, 0, 1))  # the images and files of all results of a turn are sent in one more message
     return total(sizes)
 
 
@@ -341,7 +341,7 @@ class SlowView:
         assert self.facts.compaction is not None
         keys = tuple(unit.key for unit in units)
         seq = self.facts.compaction.seqs[0]
-        return SlotAppearance(keys[0], keys[-1], seq, "", (), keys, Sizes(0, 0, 0, 0))
+        return SlotAppearance(keys[0], keys[-1], seq, "", (), keys, Size(0, 0, 0, 0))
 
     def _fold_over(self, key: int) -> tuple[int, Fold] | None:
         """The outermost live fold over a key. Folds only take what is visible, so it is the youngest."""
@@ -378,13 +378,13 @@ class SlowView:
         turn = named.compaction if isinstance(named, Summary) else None
         return turn if turn is not None and turn.dialect == getattr(self.counter, "dialect", "openai") else None
 
-    def _sizes_of_text(self, fold: Fold) -> Sizes:
+    def _sizes_of_text(self, fold: Fold) -> Size:
         """The sizes of what a fold shows in place of its turns."""
         if (turn := self._compaction(fold)) is None:
-            return Sizes(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
+            return Size(PER_MESSAGE + self.counter.count(fold.text), BYTES_PER_MESSAGE + utf8(fold.text), 0, 1)
         sizes = [fact_sizes(turn, self.counter)]
         if isinstance(self.counter, FormatCounter):  # undefined: what a dialect sends a turn as, beside one message
-            sizes.append(Sizes(0, 0, 0, self.counter.messages(turn) - 1))
+            sizes.append(Size(0, 0, 0, self.counter.messages(turn) - 1))
         return total(sizes)
 
     # ---- which edits apply
@@ -478,8 +478,8 @@ class SlowView:
     def appearance(self) -> Appearance:
         """Everything that the view shows, as plain values."""
         facts = self.facts
-        request = Sizes(PER_REQUEST, 0, 0, 0)
-        head = self._head_sizes(facts.head) if facts.head is not None else Sizes(0, 0, 0, 0)
+        request = Size(PER_REQUEST, 0, 0, 0)
+        head = self._head_sizes(facts.head) if facts.head is not None else Size(0, 0, 0, 0)
         return Appearance(
             slots=self.slots,
             head=facts.head,
@@ -497,13 +497,13 @@ class SlowView:
             fingerprint=self.fingerprint,
         )
 
-    def _head_sizes(self, seq: int) -> Sizes:
+    def _head_sizes(self, seq: int) -> Size:
         """The sizes of the head with this seq."""
         head = self.entries[seq].body
         assert isinstance(head, Head)
         sizes = [fact_sizes(message, self.counter) for message in head.messages]
         tools = [plain(tool) for tool in head.tools]
-        sizes += [Sizes(self.counter.count(tool.decode()), len(tool), 0, 0) for tool in tools]
+        sizes += [Size(self.counter.count(tool.decode()), len(tool), 0, 0) for tool in tools]
         return total(sizes)._replace(images=0)  # undefined: images in a head are not counted
 
 

@@ -26,13 +26,12 @@ from transom.core.message import (
     Text,
     ToolResult,
 )
-from transom.core.tokens import TokenCounter
-from transom.testing.view_appearance import Sizes
+from transom.core.tokens import Size, TokenCounter
 
 
-def total(sizes: Sequence[Sizes]) -> Sizes:
+def total(sizes: Sequence[Size]) -> Size:
     """Add up sizes, number by number."""
-    return Sizes(*(sum(column) for column in zip(*sizes, strict=True))) if sizes else Sizes(0, 0, 0, 0)
+    return Size(*(sum(column) for column in zip(*sizes, strict=True))) if sizes else Size(0, 0, 0, 0)
 
 
 def is_empty(fact: Fact) -> bool:
@@ -163,7 +162,7 @@ def part_size(part: Addressed | None) -> int:
     return max(size, LEAST_MEDIA) if isinstance(part, Media) else size
 
 
-def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:
+def fact_sizes(fact: Fact, counter: TokenCounter) -> Size:
     """The tokens, bytes and images of a fact as one message."""
     texts: list[str] = []
     size, tokens, images = BYTES_PER_MESSAGE, PER_MESSAGE, 0
@@ -188,4 +187,4 @@ def fact_sizes(fact: Fact, counter: TokenCounter) -> Sizes:
         read = [text for key in ("refusal", "audio", "reasoning_details") for text in strings(fact.extra.get(key))]
         tokens += sum(counter.count(text) for text in read)
     tokens += sum(counter.count(text) for text in texts if text)
-    return Sizes(tokens, size + sum(utf8(text) for text in texts), images, 1)
+    return Size(tokens, size + sum(utf8(text) for text in texts), images, 1)

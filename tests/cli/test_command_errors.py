@@ -123,8 +123,8 @@ def test_files_without_a_conversation_are_an_error(run, folder):
     (folder / "other").write_text("")
     for names, listed in (
         (["empty.jsonl", "empty.jsonl"], "empty.jsonl"),
-        (["empty.jsonl", "other"], "empty.jsonl and other"),
-        (["other", "empty.jsonl", "./other"], "other and empty.jsonl"),
+        (["empty.jsonl", "other"], "empty.jsonl, other"),
+        (["other", "empty.jsonl", "./other"], "other, empty.jsonl"),
     ):
         for command in ("replay", "compare"):
             assert error_line(run(command, *names, "--budget", 4_000)) == f"no conversation in {listed}"
@@ -132,7 +132,7 @@ def test_files_without_a_conversation_are_an_error(run, folder):
     for name in many:
         (folder / name).write_text("")
     line = error_line(run("import", *many))
-    assert line == f"no conversation in {', '.join(many[:8])} and 1 more file"
+    assert line == f"no conversation in {', '.join(many[:8])} and 1 more"
 
 
 def test_windows_are_never_written_to_an_input_file(run, folder):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import asdict
+
 from transom.cli.commands.stored import Compact
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.open_conversation import budget_of, open_conversation
@@ -31,19 +33,8 @@ def run(options: Compact) -> int:
         shown = None if done.summary is None else conversation.log[done.summary].body
         summary = shown if isinstance(shown, Summary) else None
         if options.json:
-            print_json(
-                {
-                    "conversation": log.name,
-                    "edits": done.edits,
-                    "summary": done.summary,
-                    "made_by": "" if summary is None else summary.made_by,
-                    "text": "" if summary is None else summary.text,
-                    "tokens_before": done.tokens_before,
-                    "tokens_after": done.tokens_after,
-                    "failure": done.failure,
-                    "degraded": done.degraded,
-                }
-            )
+            made_by, text = ("", "") if summary is None else (summary.made_by, summary.text)
+            print_json({"conversation": log.name, **asdict(done), "made_by": made_by, "text": text})
             return 0
         console = terminal()
         if done.failure:

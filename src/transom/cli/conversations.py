@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.filesize import decimal
 
 from transom.cli.commands.stored import Conversations
 from transom.cli.progress import ProgressBar
@@ -45,15 +46,7 @@ def _print_rows(console: Console, title: str, conversations: Sequence[StoredConv
     for one in conversations:
         last = "" if one.last is None else minute_of(one.last)
         cost = "" if one.cost is None else f"${one.cost:.4f}"
-        figures = f"{one.calls or 0:>7,} {_bytes(one.size or 0):>9} {cost:>9} " if full else ""
+        figures = f"{one.calls or 0:>7,} {decimal(one.size or 0):>9} {cost:>9} " if full else ""
         entries = "damaged" if one.entries is None else f"{one.entries:,}"
         line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "
         print_line(console, (line, "red" if one.damaged else ""), one_line(one.id), (f"  {one_line(one.title)}", "dim"))
-
-
-def _bytes(size: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if size < 1_000:
-            return f"{size:,.0f} {unit}"
-        size /= 1_000
-    return f"{size:,.1f} GB"

@@ -6,26 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct
-
 from transom.cli.folder import FOLDER
 from transom.cli.stores import last_store
 from transom.stores.sqlite_file import APPLICATION
 
-MOST_FILES = 1_000
-"""Session files are counted up to this number, so that a large folder takes no time."""
-
 _SQLITE = b"SQLite format 3\0"
 _APPLICATION_ID = slice(68, 72)
 """Where the header of a SQLite file has the number of the application that it belongs to."""
-
-
-class SessionFolder(Struct, frozen=True, kw_only=True):
-    """Where an agent keeps its session files, and how many there are: at most MOST_FILES are counted."""
-
-    agent: str
-    folder: Path
-    files: int
 
 
 def stores_here() -> list[str]:
@@ -51,8 +38,8 @@ def is_ours(path: Path) -> bool:
     return header.startswith(_SQLITE) and header[_APPLICATION_ID] == APPLICATION.to_bytes(4)
 
 
-def session_folders() -> Iterator[SessionFolder]:
-    """Yield the folders of Claude Code, Codex and pi that hold session files."""
+def session_folders() -> Iterator[tuple[str, Path]]:
+    """Yield each of Claude Code, Codex and pi that has session files, with their folder."""
     home = Path.home()
     places = {
         "Claude Code": Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects",
@@ -60,18 +47,9 @@ def session_folders() -> Iterator[SessionFolder]:
         "pi": home / ".pi" / "agent" / "sessions",
     }
     for agent, folder in places.items():
-        if files := _count(folder):
-            yield SessionFolder(agent=agent, folder=folder, files=files)
-
-
-def _count(folder: Path) -> int:
-    """Return the number of session files below a folder, at most MOST_FILES. 0 if there is no folder."""
-    files = 0
-    for _, _, names in os.walk(folder):
-        files += sum(name.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")) for name in names)
-        if files >= MOST_FILES:
-            return MOST_FILES
-    return files
+        names = (name for _, _, files in os.walk(folder) for name in files)
+        if any(name.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst")) for name in names):
+            yield agent, folder
 
 
 def in_home(path: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from transom.cli.streams import counted, one_line, print_notice
-from transom.errors import InvalidMessage, InvalidSetting
+from transom.errors import InvalidMessage, InvalidSetting, listed
 from transom.importers import FORMATS, Reader, Recorded, read
 from transom.wire.dialect import Placed
 
@@ -70,12 +70,8 @@ def file_name(file: Path) -> str:
 
 
 def named_files(files: Sequence[Path]) -> str:
-    """Return the files of a command line as an error names them: "a.jsonl, b.jsonl and 4 more files"."""
-    names = [one_line(file_name(file)) for file in dict.fromkeys(files)]
-    shown, more = names[:MAX_LISTED_FILES], len(names) - MAX_LISTED_FILES
-    if more > 0:
-        return f"{', '.join(shown)} and {counted(more, 'more file')}"
-    return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
+    """Return the files of a command line as an error names them: "a.jsonl, b.jsonl and 4 more"."""
+    return listed([one_line(file_name(file)) for file in dict.fromkeys(files)], MAX_LISTED_FILES)
 
 
 def short_name(name: str) -> str:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from itertools import islice
 
 from transom.cli.commands.stored import Mcp
-from transom.cli.stores import existing_store, owners, store_url
+from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import print_notice
-from transom.errors import InvalidSetting, listed
+from transom.errors import InvalidSetting
 from transom.extras import install_command
-from transom.stores import Store
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "TRANSOM_MCP_TOKEN"  # noqa: S105 - the name of a variable
-
-
-MOST_USERS = 5
-"""How many users the notice names."""
-MOST_OWNERS_READ = 1_000
-"""Of how many conversations the owner is read before the server starts."""
 
 
 def run(options: Mcp) -> int:
@@ -30,9 +22,6 @@ def run(options: Mcp) -> int:
     except ImportError as missing:
         raise InvalidSetting(f"transom mcp needs the package mcp: {install_command('mcp')}") from missing
     with existing_store(store_url(options.store)) as store:
-        if options.user is None and (users := _users_of_all(store)):
-            named = listed(users, MOST_USERS)
-            print_notice(f"every conversation belongs to a user, so that none is served: give --user, one of {named}")
         server = make_server(store, user_id=options.user, write=options.write)
         if options.port is None:
             server.run("stdio")
@@ -45,9 +34,3 @@ def run(options: Mcp) -> int:
         print_notice(f"http://{HOST}:{options.port}/mcp, with {shown}")
         uvicorn.run(app, host=HOST, port=options.port, log_level="warning")
     return 0
-
-
-def _users_of_all(store: Store) -> list[str]:
-    """Return the users of the first MOST_OWNERS_READ conversations, sorted. Empty if one of them has no user."""
-    users = {owner.user_id for owner in owners(store, islice(store.names(), MOST_OWNERS_READ))}
-    return [] if "" in users else sorted(users)

@@ -70,9 +70,7 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
             if options.store is None and own.exists():
                 forget_all(store, store.names())
             with nullcontext() if out is None else output_file(out) as windows, ProgressBar() as bar:
-                replayer = _Replayer(
-                    options=options, store=store, budget=budget, policy=policy, windows=windows, bar=bar
-                )
+                replayer = _Replayer(options, store, budget, policy, windows, bar)
                 files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
     except KeyboardInterrupt as interrupt:
         if url == "memory:":
@@ -113,14 +111,7 @@ class _Replayer:
     """
 
     def __init__(
-        self,
-        *,
-        options: Replay,
-        store: Store,
-        budget: Budget,
-        policy: Policy,
-        windows: IO[bytes] | None,
-        bar: ProgressBar,
+        self, options: Replay, store: Store, budget: Budget, policy: Policy, windows: IO[bytes] | None, bar: ProgressBar
     ) -> None:
         self._options, self._store, self._budget, self._policy = options, store, budget, policy
         self._windows, self._bar = windows, bar

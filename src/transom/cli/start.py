@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from importlib.metadata import version
+from pathlib import Path
 
-from transom.cli.find_stores import MOST_FILES, SessionFolder, in_home, session_folders, stores_here
+from transom.cli.find_stores import in_home, session_folders, stores_here
 from transom.cli.next_commands import command_for, print_next, program_name
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_line, terminal
@@ -32,8 +33,8 @@ def run() -> int:
     if len(stores) > MOST_STORES:
         print_line(console, f"  … and {len(stores) - MOST_STORES} more: {program_name()} doctor")
     folders = list(session_folders())
-    for found in folders:
-        print_next(console, _commands_for(found), _title_of(found))
+    for agent, folder in folders:
+        print_next(console, _commands_for(folder), f"{agent} has sessions in {in_home(folder)}")
     if not stores and not folders:
         begin = [
             ("demo", "replay the session that ships with Transom"),
@@ -47,17 +48,10 @@ def run() -> int:
     return 0
 
 
-def _title_of(found: SessionFolder) -> str:
-    number = f"{found.files:,}{' or more' if found.files == MOST_FILES else ''}"
-    return f"{found.agent} has {number} session {'file' if found.files == 1 else 'files'} in {in_home(found.folder)}"
-
-
-def _commands_for(found: SessionFolder) -> list[tuple[str, str]]:
+def _commands_for(folder: Path) -> list[tuple[str, str]]:
     """Return the commands for a folder of sessions, each with what it does: replay them, or import them."""
-    folder = in_home(found.folder)
-    typed = (
-        folder if folder.startswith("~/") and shlex.quote(folder[2:]) == folder[2:] else shlex.quote(str(found.folder))
-    )
+    short = in_home(folder)
+    typed = short if short.startswith("~/") and shlex.quote(short[2:]) == short[2:] else shlex.quote(str(folder))
     return [
         (f"{program_name()} replay {typed} --budget 100k", "what each call would have seen and cost"),
         (f"{program_name()} import {typed}", "store them, then look at them: inspect"),

@@ -9,7 +9,7 @@ can refer to. This module needs Hypothesis.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -79,26 +79,10 @@ MEDIA: tuple[Part, ...] = (
 )
 
 
-Kind = Literal[
-    "user",
-    "turn",
-    "reply",
-    "provider",
-    "result",
-    "synthetic",
-    "approval",
-    "other",
-    "sent",
-    "head",
-    "summary",
-    "fold",
-    "trim",
-    "pin",
-    "undo",
-]
-"""The kinds of steps. A "reply" is a turn with bound reasoning; "provider" is a turn with a compaction of the provider
-or with calls of its own tools; a "synthetic" result closes calls; an "approval" is a step of an approval, a result by
-its place, or a fork; "other" are facts that neither a user, a model nor a tool wrote."""
+Kind = str
+"""The kind of a step: a key of `_WRITERS`. A "reply" is a turn with bound reasoning; "provider" is a turn with a
+compaction of the provider or with calls of its own tools; a "synthetic" result closes calls; an "approval" is a step of
+an approval, a result by its place, or a fork; "other" are facts that neither a user, a model nor a tool wrote."""
 
 
 class Step(NamedTuple):
@@ -388,21 +372,8 @@ _WRITERS: dict[Kind, Callable[[LogBuilder, Step], None]] = {
     "undo": _undo,
     "summary": _summary,
 }
-_FACTS: tuple[Kind, ...] = (
-    "user",
-    "turn",
-    "result",
-    "result",
-    "reply",
-    "reply",
-    "provider",
-    "provider",
-    "synthetic",
-    "approval",
-    "approval",
-    "other",
-    "summary",
-)
+_OFTEN = ("result", "reply", "provider", "approval")
+_FACTS: tuple[Kind, ...] = ("user", "turn", *_OFTEN, *_OFTEN, "synthetic", "other", "summary")
 _EDITS: tuple[Kind, ...] = ("fold", "fold", "fold", "trim", "trim", "pin", "undo", "undo")
 
 

@@ -5,19 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from transom.core.message import Fact
+from transom.core.tokens import Size
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import EMPTY_MESSAGE, HIDDEN_MESSAGE, STRAY_RESULT, View
 
 LEFT_OUT_REASONS = {STRAY_RESULT: "stray", EMPTY_MESSAGE: "empty", HIDDEN_MESSAGE: "hidden"}
-
-
-class Sizes(NamedTuple):
-    """Tokens, bytes, images and messages."""
-
-    tokens: int
-    bytes: int
-    images: int
-    messages: int
 
 
 class UnitAppearance(NamedTuple):
@@ -27,7 +19,7 @@ class UnitAppearance(NamedTuple):
     key: int
     seqs: tuple[int, ...]
     facts: tuple[Fact, ...]
-    sizes: Sizes
+    sizes: Size
 
 
 class SlotAppearance(NamedTuple):
@@ -44,7 +36,7 @@ class SlotAppearance(NamedTuple):
     text: str | None
     units: tuple[UnitAppearance, ...]
     keys: tuple[int, ...]
-    sizes: Sizes
+    sizes: Size
     compaction: Fact | None = None
 
 
@@ -78,7 +70,7 @@ class Appearance(NamedTuple):
     restored: tuple[int, ...]
     summaries: tuple[int, ...]
     in_flight: int | None
-    sizes: Sizes
+    sizes: Size
     """What the whole window counts."""
     fingerprint: str
 
@@ -101,7 +93,7 @@ def appearance_of(view: View) -> Appearance:
         restored=tuple(slot.first for slot in slots if view.user_restored(slot)),
         summaries=tuple(view.summaries.made),
         in_flight=view.in_flight.seq if view.in_flight is not None else None,
-        sizes=Sizes(*view.total),
+        sizes=view.total,
         fingerprint=view.fingerprint(),
     )
 
@@ -109,7 +101,7 @@ def appearance_of(view: View) -> Appearance:
 def _slot(slot: Slot) -> SlotAppearance:
     """What a slot shows."""
     keys = tuple(unit.key for unit in units_in(slot))
-    sizes = Sizes(*slot.size)
+    sizes = slot.size
     if isinstance(slot, FoldedSlot):
         units = tuple(map(_unit, slot.pinned_units))
         compaction = None if slot.compaction is None else slot.compaction.first_fact
@@ -119,4 +111,4 @@ def _slot(slot: Slot) -> SlotAppearance:
 
 def _unit(unit: Unit) -> UnitAppearance:
     """What a unit shows."""
-    return UnitAppearance(unit.key, unit.seqs, unit.shown_facts(), Sizes(*unit.size))
+    return UnitAppearance(unit.key, unit.seqs, unit.shown_facts(), unit.size)

@@ -21,8 +21,8 @@ from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidSetting, TransomError
 
 DISCARDED = "[answer discarded by the user]"
-COMMANDS_WITHOUT_ARGUMENT = frozenset({"/quit", "/exit", "/compact", "/context", "/retry", "/help"})
-"""The commands that take nothing behind their name."""
+NAMES = {usage.partition(" ")[0]: usage for usage in SLASH_COMMANDS}
+"""The commands, each with its line in the help. A method of `SlashCommands` runs each but /quit."""
 
 
 class SlashCommands:
@@ -30,33 +30,22 @@ class SlashCommands:
 
     def __init__(self, chat: ChatSession) -> None:
         self._chat = chat
-        self._commands = {
-            "/compact": self._compact,
-            "/undo": self._undo,
-            "/context": self._context,
-            "/explain": self._explain,
-            "/pin": self._pin,
-            "/note": self._note,
-            "/model": self._model,
-            "/mode": self._mode,
-            "/retry": self._retry,
-            "/help": self._help,
-        }
 
     def run(self, line: str) -> bool:
         """Run a slash command. Return False if it ends the chat, otherwise True. An error is printed as one line."""
         name, _, rest = line.partition(" ")
-        if name in {"/quit", "/exit"} and not rest.strip():
+        rest = rest.strip()
+        if name in {"/quit", "/exit"} and not rest:
             return False
         print_line = self._chat.screen.print
-        if name not in {*self._commands, *COMMANDS_WITHOUT_ARGUMENT}:
+        if name not in NAMES:
             self._chat.has_failed = True
             print_line(f"there is no command {one_line(name)}; /help lists them", "red")
             return True
         try:
-            if name in COMMANDS_WITHOUT_ARGUMENT and rest.strip():
+            if rest and NAMES[name] == name:
                 raise InvalidSetting(f"{name} takes nothing behind it")
-            self._commands[name](rest.strip())
+            getattr(self, f"_{name[1:]}")(rest)
         except TransomError as problem:
             self._chat.has_failed = True
             print_line(str(problem), "red")
