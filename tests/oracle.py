@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -267,15 +268,12 @@ def _gather_late_result(facts: Facts, seq: int, fact: ToolResult) -> None:
 
 def wire_ids(unit: Unit) -> list[str]:
     """The ids under which the calls of a unit are sent: not empty, unique in the turn, without lone surrogates. A valid
-    id stays."""
+    id stays, unless it has the form of those that are made."""
     ids = [call.id.encode("utf-8", "replace").decode() for call in unit.calls]
-    taken = set(ids)
     for index, call in enumerate(unit.calls):
-        if not call.legacy and (not ids[index] or ids[index] in ids[:index]):
-            ids[index] = f"call_{unit.key}_{index}"
-            while ids[index] in taken:  # undefined: the new id is not that of any other call of the turn
-                ids[index] += "x"
-            taken.add(ids[index])
+        made = re.fullmatch(r"call-\d+-\d+", ids[index])
+        if not call.legacy and (not ids[index] or made or ids[index] in ids[:index]):
+            ids[index] = f"call-{unit.key}-{index}"
     return ids
 
 

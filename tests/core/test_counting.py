@@ -35,7 +35,7 @@ def test_a_name_is_counted_and_fields_we_do_not_know_travel_too() -> None:
 
 def test_ids_that_must_be_relabelled_are_counted_as_they_are_sent() -> None:
     twice = talk(says("", call("sh", label="a"), call("sh", label="a")), result("x", to="a"), result("y", to="a"))
-    once = talk(says("", call("sh", label="a"), call("sh", label="call_0_1")), result("x"), result("y"))
+    once = talk(says("", call("sh", label="a"), call("sh", label="call-0-1")), result("x"), result("y"))
     assert build_view(Entries(twice), WordCounter()).total == build_view(Entries(once), WordCounter()).total
 
 

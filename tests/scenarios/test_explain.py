@@ -41,7 +41,7 @@ def test_a_pinned_unit_whose_excerpt_a_fold_carries_is_folded():
 def test_what_new_names_cost_is_told_of_the_turn():
     twice = says("so", call("read", label=""), call("read", label=""))
     rows = told("task", twice, result("one", to=""), result("two", to=""))
-    assert rows[1][2] == "calls without an id of their own named call_1_0, call_1_1"
+    assert rows[1][2] == "calls without an id of their own named call-1-0, call-1-1"
     assert [row[4] for row in rows] == [5, 17, 5, 5]
 
 
@@ -104,7 +104,7 @@ def test_each_repair_is_said():
         why = {row.entry: row.why for row in explain(conv.plan_request())}
     assert why == {
         0: "",
-        1: "calls without an id of their own named call_1_1, call_1_2",
+        1: "calls without an id of their own named call-1-1, call-1-2",
         2: "",
         3: "",
         4: "came later, and was moved to its call",

@@ -121,17 +121,17 @@ def test_missing_results_are_made_and_stray_ones_left_out():
 
 
 def test_ids_and_names_that_the_api_refuses_are_mended_on_both_sides():
-    calls = turn(use("a b"), use("ok", "a tool"), use("ok"), use("", ""), use("call_1_0"))
-    answers = [got(label, content=str(at)) for at, label in enumerate(["a b", "ok", "ok", "", "call_1_0"])]
+    calls = turn(use("a b"), use("ok", "a tool"), use("ok"), use("", ""), use("call-1-0"))
+    answers = [got(label, content=str(at)) for at, label in enumerate(["a b", "ok", "ok", "", "call-1-0"])]
     assert shown(*read(GO, calls, said(*answers))) == [
         GO,
-        turn(use("call_1_0x"), use("ok", "a_tool"), use("call_1_2"), use("call_1_3", "unnamed"), use("call_1_0")),
+        turn(use("call-1-0x"), use("ok", "a_tool"), use("call-1-2"), use("call-1-3", "unnamed"), use("call-1-0")),
         said(
-            got("call_1_0x", content="0"),
+            got("call-1-0x", content="0"),
             got("ok", content="1"),
-            got("call_1_2", content="2"),
-            got("call_1_3", content="3"),
-            got("call_1_0", content="4"),
+            got("call-1-2", content="2"),
+            got("call-1-3", content="3"),
+            got("call-1-0", content="4"),
         ),
     ]
 
@@ -156,12 +156,12 @@ def test_another_dialects_log():
         turn(
             text("so"),
             text("[image left out]"),
-            use("call_2_0", cmd="ls"),
-            use("call_2_1", "a_tool", arguments="not JSON"),
+            use("call-2-0", cmd="ls"),
+            use("call-2-1", "a_tool", arguments="not JSON"),
         ),
         said(
-            got("call_2_0", content="1"),
-            got("call_2_1", content=[{"type": "image", "source": {"type": "url", "url": "https://a/b.png"}}]),
+            got("call-2-0", content="1"),
+            got("call-2-1", content=[{"type": "image", "source": {"type": "url", "url": "https://a/b.png"}}]),
             text("and"),
             text("[part left out]"),
         ),

@@ -126,7 +126,7 @@ MENDED = {
     ),
     "two calls under one id get two": (
         [user("go"), model(call(label="a"), call(label="a")), user(answer(label="a"), answer(label="a"))],
-        [user("go"), model(call(label="a"), call(label="call_1_1")), user(answer(label="a"), answer(label="call_1_1"))],
+        [user("go"), model(call(label="a"), call(label="call-1-1")), user(answer(label="a"), answer(label="call-1-1"))],
     ),
     "the name of a response is its call's": (
         [user("go"), model(call(label="a")), user(answer("bash", label="a"))],
@@ -271,14 +271,14 @@ def test_a_conversation_with_another_provider():
         user("see", PNG),
         model(
             "ok",
-            call("fs_read", "call_3_0", {"a": 1}, thoughtSignature=ESCAPE),
-            call("sh", "call_3_1", {"arguments": "rm -"}),
-            call("ls", "call_3_2"),
+            call("fs_read", "call-3-0", {"a": 1}, thoughtSignature=ESCAPE),
+            call("sh", "call-3-1", {"arguments": "rm -"}),
+            call("ls", "call-3-2"),
         ),
         user(
-            answer("sh", "call_3_1", {"output": ["a", "[image left out]"]}),
-            answer("fs_read", "call_3_0", {"output": "done"}),
-            aborted("ls", "call_3_2"),
+            answer("sh", "call-3-1", {"output": ["a", "[image left out]"]}),
+            answer("fs_read", "call-3-0", {"output": "done"}),
+            aborted("ls", "call-3-2"),
         ),
     ]
 
@@ -290,8 +290,8 @@ def test_a_legacy_call_of_another_provider():
         {"role": "function", "name": "f", "content": "out"},
     ) == [
         user("go"),
-        model(call("f", "call_1_0", thoughtSignature=ESCAPE)),
-        user(answer("f", "call_1_0", {"output": "out"})),
+        model(call("f", "call-1-0", thoughtSignature=ESCAPE)),
+        user(answer("f", "call-1-0", {"output": "out"})),
     ]
 
 
@@ -303,7 +303,7 @@ def test_a_tool_that_failed_elsewhere():
         ToolResult(call="a", parts=(Text("no such file"),), failed=True, dialect="anthropic"),
         counter=Letters(),
     )
-    assert sent(conversation)[-1] == user(answer("sh", "call_1_0", {"error": "no such file"}))
+    assert sent(conversation)[-1] == user(answer("sh", "call-1-0", {"error": "no such file"}))
 
 
 def test_words_of_two_turns_from_elsewhere_are_one_content():

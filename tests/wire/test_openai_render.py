@@ -125,17 +125,17 @@ def test_two_calls_under_one_id_get_two():
     repeated = [turn(call("a"), call("a"), call("")), answer("a", "1"), answer("a", "2"), answer("", "3")]
     assert window({"role": "user", "content": "go"}, *repeated) == [
         {"role": "user", "content": "go"},
-        turn(call("a"), call("call_2_1"), call("call_2_2")),
+        turn(call("a"), call("call-2-1"), call("call-2-2")),
         answer("a", "1"),
-        answer("call_2_1", "2"),
-        answer("call_2_2", "3"),
+        answer("call-2-1", "2"),
+        answer("call-2-2", "3"),
     ]
 
 
 def test_ids_that_differ_in_a_surrogate_only_stay_apart():
     assert window(turn(call("a\ud800"), call("a?")), answer("a?", "2"), answer("a\ud800", "1")) == [
-        turn(call("a?"), call("call_1_1")),
-        answer("call_1_1", "2"),
+        turn(call("a?"), call("call-1-1")),
+        answer("call-1-1", "2"),
         answer("a?", "1"),
     ]
 
@@ -143,8 +143,8 @@ def test_ids_that_differ_in_a_surrogate_only_stay_apart():
 def test_a_call_without_a_label_is_answered_by_a_result_without_one():
     nameless = {"function": {"name": "sh", "arguments": "{}"}}
     assert window({"role": "assistant", "tool_calls": [nameless]}, {"role": "tool", "content": None}) == [
-        {"role": "assistant", "tool_calls": [call("call_1_0")]},
-        answer("call_1_0", ""),
+        {"role": "assistant", "tool_calls": [call("call-1-0")]},
+        answer("call-1-0", ""),
     ]
 
 
@@ -369,9 +369,9 @@ def test_a_fold_says_its_text_and_then_what_is_pinned():
     view = viewed(user("one " * 50), *map(parse, pinned), user("two " * 50), user("three"))
     assert edited(view, Pin(entry=3), Fold(first=0, last=4, text="[left out\ud800]")) == [
         {"role": "user", "content": "[left out?]"},
-        turn(call("a"), call("call_1_1")),
+        turn(call("a"), call("call-1-1")),
         answer("a", "1"),
-        answer("call_1_1", "2"),
+        answer("call-1-1", "2"),
         {"role": "user", "content": "three"},
     ]
 

@@ -148,11 +148,11 @@ def test_calls_keep_their_ids_when_the_api_takes_them_and_results_follow_their_c
     items = request_of(conversation)["input"]
     assert [item["call_id"] for item in items[1:]] == [
         "a" * 64,
-        "call_1_1",
-        "call_1_2",
-        "call_1_1",
+        "call-1-1",
+        "call-1-2",
+        "call-1-1",
         "a" * 64,
-        "call_1_2",
+        "call-1-2",
     ]
     assert [item["output"] for item in items[4:]] == ["2", "1", "3"]
     assert RESPONSES.violations({"input": items}) == []
@@ -166,8 +166,8 @@ def test_calls_of_another_dialect_are_named_by_their_places():
     ]
     assert shown(*[fact for _, fact in OPENAI_CHAT.parse(chat)]) == [
         {"role": "user", "content": "hi"},
-        {"type": "function_call", "call_id": "call_1_0", "name": "a_b", "arguments": '{"arguments":"{"}'},
-        {"type": "function_call_output", "call_id": "call_1_0", "output": "ok"},
+        {"type": "function_call", "call_id": "call-1-0", "name": "a_b", "arguments": '{"arguments":"{"}'},
+        {"type": "function_call_output", "call_id": "call-1-0", "output": "ok"},
     ]
 
 
@@ -238,11 +238,11 @@ def test_a_turn_of_another_dialect_keeps_its_order_and_no_empty_messages():
     answer = ToolResult(call="x", parts=(Text("ok"), Other({"type": "odd"})), shape="parts", dialect="anthropic")
     assert shown(turn, answer) == [
         {"role": "assistant", "content": "a"},
-        {"type": "function_call", "call_id": "call_0_0", "name": "sh", "arguments": "{}"},
+        {"type": "function_call", "call_id": "call-0-0", "name": "sh", "arguments": "{}"},
         {"role": "assistant", "content": "b"},
         {
             "type": "function_call_output",
-            "call_id": "call_0_0",
+            "call_id": "call-0-0",
             "output": [{"type": "input_text", "text": "ok"}, {"type": "input_text", "text": "[part left out]"}],
         },
     ]

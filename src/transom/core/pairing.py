@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -15,6 +16,9 @@ from transom.core.unit import Unit, bits_of
 
 MAX_SCANNED = 16
 """Up to this number of calls of a turn are searched one by one for each result; more are indexed."""
+
+_is_made = re.compile(r"call-\d+-\d+").fullmatch
+"""Whether an id has the form of the labels that `call_labels` makes."""
 
 
 class OpenTurns(Protocol):
@@ -94,7 +98,7 @@ def result_label_size(counter: FormatCounter, unit: Unit, index: int, result: To
     call = turn.calls[index]
     if call.legacy and not (result.extra and result.extra.get("name")):  # on the wire its name is its label
         return Size(count(call.name), text_bytes(call.name))
-    if call.id == result.call and call.id and call.id.isascii() and _first_with_id(turn.calls, call.id) == index:
+    if call.id == result.call and _may_stay(call.id) and _first_with_id(turn.calls, call.id) == index:
         return ZERO  # the usual case, without a look at every label
     label = _labels(IdentityKey(turn.calls), unit.key)[index]
     return Size(count(label) - count(result.call), text_bytes(label) - text_bytes(result.call))
@@ -135,25 +139,29 @@ def call_label_size(counter: FormatCounter, turn: Assistant, key: int) -> Size:
 
 
 def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
-    """The labels of the calls of a turn, in order, each different from all others: the id of the call, or a new label
-    (`call_<key>_<index>`) if the id is empty or an earlier call of the turn has it.
+    """The labels of the calls of a turn, in order, each different from all others: the id of the call, or a label made
+    of its place, `call-<key>-<index>`. A call has such a label if its id is empty, if an earlier call of the turn has
+    the id, and if the id has this form itself.
+
+    An id of this form came from a request that we rendered. Its place was in another log, so it may be the label of
+    another call here.
 
     `key`: the key of the turn's unit. A call in OpenAI's old `function_call` format has no id, and keeps an empty
     label.
     """
-    if len(calls) == 1 and calls[0].id.isascii() and calls[0].id:
+    if len(calls) == 1 and _may_stay(calls[0].id):
         return (calls[0].id,)  # the usual case
-    ids = [replace_surrogates(call.id) for call in calls]
-    given, taken, labels = set(ids), {""}, list[str]()
-    for index, (call, label) in enumerate(zip(calls, ids, strict=True)):
-        labels.append(_fresh_label(given, f"call_{key}_{index}") if not call.legacy and label in taken else label)
-        taken.add(labels[-1])
+    taken, labels = set[str](), list[str]()
+    for index, call in enumerate(calls):
+        label = replace_surrogates(call.id)
+        if not call.legacy and (label in taken or not label or _is_made(label)):
+            label = f"call-{key}-{index}"
+        taken.add(label)
+        labels.append(label)
     return tuple(labels)
 
 
-def _fresh_label(given: set[str], label: str) -> str:
-    """`label`, with as many x behind it as it takes to differ from all in `given`. Adds it to `given`."""
-    while label in given:
-        label += "x"
-    given.add(label)
-    return label
+def _may_stay(label: str) -> bool:
+    """Whether an id can be sent as it is, unless an earlier call of its turn has it. False also for an id with
+    characters that are not ASCII, which need a closer look."""
+    return bool(label) and label.isascii() and not _is_made(label)

@@ -214,7 +214,7 @@ def _repairs(view: View, entry: Entry, unit: Unit) -> list[str]:
 
 
 def _label_tokens(view: View, entry: Entry, unit: Unit) -> int:
-    """Count the tokens by which the labels of a turn's calls and results (`call_7_0` for a call without an id) are
+    """Count the tokens by which the labels of a turn's calls and results (`call-7-0` for a call without an id) are
     longer than their own ids. The first entry of the turn has the sum, the others 0."""
     if entry.seq != unit.seqs[0]:
         return 0

@@ -71,7 +71,7 @@ FOLDS = (
     "a summary much longer than the original " * 60,
     "[\ud83d]",
 )
-IDS = ("call_a", "call_a", "call_b", "", "\ud83d", "call_3_1")
+IDS = ("call_a", "call_a", "call_b", "", "\ud83d", "call-3-1")
 MEDIA: tuple[Part, ...] = (
     image("data:image/png;base64," + "A" * 300),
     Media("file", {"type": "file", "file": {"file_id": "f1", "data": "B" * 80}}),

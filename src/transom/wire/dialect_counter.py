@@ -12,12 +12,12 @@ from transom.core.tokens import FormatCounter, TokenCounter
 from transom.wire.arguments import CUSTOM_TYPES, function_arguments, object_text, sent_text, takes_text
 from transom.wire.media import pixels
 from transom.wire.media_tokens import LOW_DETAIL, OPENAI, file_tokens, is_low_detail
-from transom.wire.translate import Takes, is_made, safe_name
+from transom.wire.translate import Takes, safe_name
 
 ToolRenderer = Callable[[Sequence[Raw]], list[Raw]]
 """Renders tool schemas in the format of a dialect."""
 
-_LONGEST_LABEL = "call_999999999_99"
+_LONGEST_LABEL = "call-999999999-99"
 """The longest label that `unique_calls` makes. It is counted where the real one is not known yet."""
 
 _OF_OPENAI = frozenset({"openai", "responses"})
@@ -83,9 +83,8 @@ class DialectCounter(FormatCounter):
 
     def count_envelope(self, fact: Fact) -> int:
         """The tokens of a fact beside its parts, as it will be sent. An id that will be replaced, of a call or a
-        result, counts as the longest label, and so does one that may be replaced, because we may have made the same for
-        another call; a tool name that will be changed counts as the longer one of the two; and a
-        failed result of an API without a field for it counts with its mark."""
+        result, counts as the longest label; a tool name that will be changed counts as the longer one of the two; and
+        a failed result of an API without a field for it counts with its mark."""
         tokens, count, own, takes = super().count_envelope(fact), self.count, fact.dialect == self.dialect, self._takes
         if isinstance(fact, m.ToolResult) and fact.failed and self.dialect in _OF_OPENAI:
             tokens += self._failed
@@ -93,7 +92,7 @@ class DialectCounter(FormatCounter):
         if isinstance(fact, m.ToolResult):
             ids.append(fact.call)
         for label in ids:
-            stays = own and (takes is None or takes(label)) and not is_made(label)
+            stays = own and (takes is None or takes(label))
             tokens += 0 if stays else max(0, self.place - count(label))
         if isinstance(fact, Assistant) and not own:
             tokens += sum(max(0, count(safe_name(call.name)) - count(call.name)) for call in fact.calls)

@@ -15,7 +15,6 @@ from transom.core.window import Window
 from transom.errors import InvalidSetting, quote
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
-from transom.wire.made_ids import PlaceIds, kept_apart, place_ids
 
 _SPARE_SLOTS = 1_000
 """How many slots that are no longer in the window may stay in the cache, beside as many as the window has."""
@@ -24,9 +23,9 @@ _LISTS = ("messages", "input", "contents")
 """The keys under which the body of an API has the list of messages."""
 
 
-class _RenderedSlots(dict[Dialect, dict[Slot, tuple[tuple[Rendered, ...], PlaceIds | None]]]):
-    """A cache of rendered messages, by dialect and slot object, with the ids in them that may be taken. A slot never
-    changes, so its messages do not either.
+class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
+    """A cache of rendered messages, by dialect and slot object. A slot never changes, so its messages do not
+    either.
 
     They are in tuples: Python's garbage collector does not look at tuples that hold nothing but structs.
     """
@@ -116,18 +115,9 @@ def _rendered(view: View, dialect: Dialect, slots: Sequence[Slot], indexes: Inde
     if len(cache) > 2 * len(view.slots) + _SPARE_SLOTS:
         cache = caches[dialect] = {slot: cache[slot] for slot in view.slots if slot in cache}
     out = [] if view.head_entry is None else dialect.render_head(view.head)
-    found: list[tuple[tuple[Rendered, ...], PlaceIds | None]] = []
-    may_collide = False
     for slot in slots:
-        known = cache.get(slot)
-        if known is None:
-            rendered = tuple(dialect.render_slot(slot))
-            known = cache[slot] = rendered, place_ids(slot, rendered)
-        found.append(known)
-        if known[1] is not None and known[1].has_given:
-            may_collide = True
-    if may_collide:
-        found = kept_apart(slots, found, dialect)
-    for rendered, _ in found:
+        rendered = cache.get(slot)
+        if rendered is None:
+            rendered = cache[slot] = tuple(dialect.render_slot(slot))
         out += rendered
     return out

@@ -25,9 +25,6 @@ from transom.wire.media import translate_media
 Takes = Callable[[str], object]
 """Whether an API accepts a label as the id of a call."""
 
-is_made = re.compile(r"call_\d+_\d+x*").fullmatch
-"""Whether an id has the form of those that `unique_calls` makes."""
-
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -118,13 +115,13 @@ def user_turn_after(turn: Assistant, target: str) -> str:
 
 
 def unique_calls(unit: Unit, turn: Assistant, takes: Takes | None = None) -> tuple[Call, ...]:
-    """The calls of a unit's turn, each under an id that no other call of the turn has.
+    """The calls of a unit's turn, each under an id that no other call of the turn has (`call_labels`).
 
     `turn` is the head of the unit, translated into this dialect. Calls of another dialect get ids made of their places,
     and names that every API takes. The dialect's own calls keep each id that the API `takes` (None: it takes every id).
     """
     if unit.first_fact.dialect != turn.dialect:
-        return tuple(Call(f"call_{unit.key}_{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
+        return tuple(Call(f"call-{unit.key}-{i}", safe_name(c.name), c.args) for i, c in enumerate(turn.calls))
     known = turn.calls if takes is None else [c if takes(c.id) else replace(c, id="") for c in turn.calls]
     names = call_labels(known, unit.key)
     if [call.id for call in turn.calls] == [*names]:

@@ -47,7 +47,7 @@ from transom.strategies.record.passages import (
     split,
 )
 from transom.strategies.text.identifiers import all_names, names_in
-from transom.strategies.text.spans import without
+from transom.strategies.text.spans import is_in, without
 from transom.strategies.text.terms import words_in
 
 REACH = 256_000
@@ -332,13 +332,13 @@ def _passages(
 ) -> Iterator[Passage]:
     """The passages of an entry's `number`-th text, or of a part of it that begins at `offset`, with the names that
     begin in each. `pieces`: the spans into which it is split. `rate`: tokens a character. `keys`: spans of the whole
-    text in which no name counts."""
+    text in which no name counts, in order, none in another."""
     spans = list(pieces)
     found: list[list[str]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
     for at, names in names_in(text, talk=talk):
         where = bisect_right(starts, at) - 1
-        if at < spans[where][1] and not (keys and any(start <= offset + at < end for start, end in keys)):
+        if at < spans[where][1] and not is_in(keys, offset + at):
             found[where].extend(names)
     last = len(spans) - 1
     for at, ((start, end), runs) in enumerate(zip(spans, found, strict=True)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from transom.core.edit import Span
 
@@ -16,6 +18,12 @@ def joined(spans: Iterable[Span]) -> list[Span]:
         else:
             whole.append((start, end))
     return whole
+
+
+def is_in(spans: Sequence[Span], at: int) -> bool:
+    """Whether a place is in one of the spans, which are in order, none in another."""
+    before = bisect_right(spans, at, key=itemgetter(0)) - 1
+    return before >= 0 and at < spans[before][1]
 
 
 def without(span: Span, others: Iterable[Span]) -> Iterator[Span]:
