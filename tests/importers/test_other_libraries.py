@@ -259,5 +259,5 @@ def test_the_approval_of_a_call_is_no_call_and_no_result(tmp_path):
 def test_messages_of_microsoft_extensions_ai_are_not_taken_for_gemini(tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps([{"role": "user", "contents": [{"$type": "text", "text": "Hi."}]}]))
-    with pytest.raises(InvalidMessage, match=r"Microsoft\.Extensions\.AI"):
+    with pytest.raises(InvalidMessage, match="texts under the key 'contents'"):
         list(read(path))

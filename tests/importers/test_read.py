@@ -240,10 +240,7 @@ UNKNOWN = [
     ("{}", "an empty object"),
     ('{"a": 1}\n{"b": 2}\n', "an object with the keys 'a'"),
     ('{"input": ["embed", "this"]}', "an object with the keys 'input'"),
-    (
-        '{"messages": [{"role": "user", "content": [{"words": "Hi."}]}]}',
-        "messages with content parts that have no type",
-    ),
+    ('{"messages": [{"role": "user", "content": [{"words": "Hi."}]}]}', "messages with content parts of no API"),
     ('[{"role": "user", "body": "Hi."}]', "messages with texts under the key 'body', and no content"),
     ('[{"role": "user", "chunks": [{"words": "Hi."}]}]', "messages with texts under the key 'chunks', and no content"),
     (

@@ -246,7 +246,7 @@ def _recognised(lines: Iterator[FileLine], options: ReadOptions) -> tuple[str, I
             recognise.require_no_session(value, line.where, options)
             if layout := _layout_of(value, options):
                 return layout, chain(before, lines)
-            unknown = unknown or recognise.unrecognised(line.where, value)
+            unknown = unknown or UnrecognisedError(line.where, recognise.description_of(value))
         if len(before) == UNDECIDED:
             break
     if (problem := unknown or broken) is not None:

@@ -22,7 +22,6 @@ from transom.importers.formats import (
     left_out_texts,
     message_format,
     request_bodies,
-    unread_format,
 )
 from transom.importers.recorded import FORMATS, Recorded, format_list
 from transom.importers.sessions import codex
@@ -58,14 +57,6 @@ class UnrecognisedError(InvalidMessage):
         self.seen = seen
         formats = f"The formats are {format_list()}; --format chooses one"
         super().__init__(where, why or f"no conversation is recognised here, but {seen}. {formats}")
-
-
-def unrecognised(where: str, value: object) -> UnrecognisedError:
-    """Make the error for a value in no format that is read; it names the format if that is known."""
-    known = unread_format(value)
-    if known is None:
-        return UnrecognisedError(where, description_of(value))
-    return UnrecognisedError(where, known.title, f"this is {known.title}, which is not read: {known.help}")
 
 
 class ReadOptions(Struct, frozen=True, kw_only=True):
@@ -278,7 +269,10 @@ def conversation(body: Raw, where: str, name: str, options: ReadOptions, *, whol
         body = {"messages": dumped}
     messages = _messages(body, where)
     named = "" if options.format is None or options.session else options.format
-    kind = named or _recognised_format(body, messages, where)
+    kind = named or request_bodies.format_of(body, messages)
+    unknown = request_bodies.unknown_texts(messages) if not named and kind in {"openai", "anthropic"} else ""
+    if not kind or unknown:
+        raise UnrecognisedError(where, unknown or "messages with content parts of no API")
     title = body.get("id")
     title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
     if title is not None and (not isinstance(title, str) or not title):
@@ -302,21 +296,6 @@ def conversation(body: Raw, where: str, name: str, options: ReadOptions, *, whol
         tools=request_bodies.tools_of(body),
         source=where,
     )
-
-
-def _recognised_format(body: Raw, messages: list[object], where: str) -> str:
-    """Return the name of the format of a body with these messages.
-
-    Raises UnrecognisedError if it is no format that is read.
-    """
-    for value in (body, *messages[:UNDECIDED]):
-        if unread_format(value) is not None:
-            raise unrecognised(where, value)
-    kind = request_bodies.format_of(body, messages)
-    unknown = request_bodies.unknown_texts(messages) if kind in {"openai", "anthropic"} else ""
-    if not kind or unknown:
-        raise UnrecognisedError(where, unknown or "messages with content parts that have no type")
-    return kind
 
 
 _DIALECTS = frozenset({"openai", "responses", "anthropic", "gemini", "openai_agents"})
@@ -357,8 +336,8 @@ def _messages(body: Raw, where: str) -> list[object]:
     if key:
         return cast("list[object]", body[key])
     hint = "; this looks like a single message" if is_message(body) else ""
-    if not hint and (body.keys().isdisjoint({"messages", "id"}) or unread_format(body) is not None):
-        raise unrecognised(where, body)
+    if not hint and body.keys().isdisjoint({"messages", "id"}):
+        raise UnrecognisedError(where, description_of(body))
     raise InvalidMessage(where, f"messages must be a list, {_found(body, 'messages')}{hint}")
 
 

@@ -7,7 +7,7 @@ A format is recognised by the shape of its values, never by a file's name. There
   `traces.py`, `exchanges.py`.
 
 To add one, write its table or its functions, and put it into `MESSAGE_FORMATS` or `CONTAINERS`. The list of formats,
-the errors and `--format` take it from there. `unread.py` names formats that are refused.
+the errors and `--format` take it from there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from transom.importers.formats.message_lists import MESSAGE_LISTS
 from transom.importers.formats.openhands import OPENHANDS
 from transom.importers.formats.shapes import MessageFormat
 from transom.importers.formats.traces import TRACES
-from transom.importers.formats.unread import unread_format
 from transom.wire.fields import as_dict
 
 MESSAGE_FORMATS = {each.name: each for each in (LANGCHAIN, PYDANTIC_AI, OPENHANDS, *MESSAGES)}
@@ -40,7 +39,6 @@ __all__ = [
     "container_of",
     "left_out_texts",
     "message_format",
-    "unread_format",
 ]
 
 

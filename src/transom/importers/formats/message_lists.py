@@ -10,7 +10,6 @@ from transom.importers.formats.chat_builder import parsed_text
 from transom.importers.formats.containers import Container, ConversationBody
 from transom.importers.formats.openhands import OPENHANDS, is_event
 from transom.importers.formats.shapes import found
-from transom.importers.formats.unread import unread_format
 from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
 
 
@@ -129,7 +128,6 @@ MESSAGE_LISTS = (
             isinstance(value.get("history"), list)
             and bool(value["history"])
             and all("parts" in as_dict(each) and "content" not in as_dict(each) for each in value["history"])
-            and unread_format(value) is None
         ),
         bodies=_under("history", "gemini"),
     ),

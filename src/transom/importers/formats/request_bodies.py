@@ -71,9 +71,9 @@ _LIKE_KNOWN = re.compile(r"(?:_text|_use|_call|_result|_output|_image|_url|_audi
 
 def key_of(body: Raw) -> str:
     """Return the key under which a body has its messages: a list, or under `input` also a text. Empty if it has none,
-    as a request for embeddings."""
-    listed = (key for key in MESSAGE_KEYS if isinstance(body.get(key), list))
-    found = next(listed, "input" if isinstance(body.get("input"), str) else "")
+    as a message, a row of a data set, or a request for embeddings."""
+    listed = (key for key in MESSAGE_KEYS if isinstance(body.get(key), list) and "role" not in body)
+    found = next(listed, "input" if isinstance(body.get("input"), str) and "output" not in body else "")
     embedding = found == "input" and isinstance(body[found], list) and not all(map(as_dict, body[found][:1]))
     return "" if embedding else found
 
@@ -114,14 +114,14 @@ def tools_of(body: Raw) -> tuple[Raw, ...]:
 
 
 def _signs(messages: list[object]) -> Iterator[str]:
-    """Yield the name of a format for each message that only this format has, and "unknown" for a part without a
-    type."""
+    """Yield the name of a format for each message that only this format has, and "unknown" for a part of no API: one
+    without a type, or at Gemini one with a type."""
     for message in messages:
         fields = as_dict(message)
         if named := message_format(message):
             yield named
         elif "parts" in fields and "content" not in fields:
-            yield "gemini"
+            yield "unknown" if any("type" in part for part in objects_in(fields["parts"])) else "gemini"
         elif "role" not in fields and is_item(fields):
             yield "responses"
         elif any(fields.get(key) for key in _CHAT_KEYS):
