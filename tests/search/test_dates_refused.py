@@ -14,7 +14,7 @@ from transom.stores import MemoryStore
 @pytest.mark.parametrize("name", ["since", "until"])
 @pytest.mark.parametrize("value", [nan, "yesterday", True, 10**400])
 def test_a_date_that_is_not_a_number(name, value):
-    with pytest.raises(InvalidSetting, match=f"search: {name} must be seconds since 1970, not "):
+    with pytest.raises(InvalidSetting, match=f"search: {name}: (?:expected |number out of range)"):
         search_index(MemoryStore()).search("needle", filters=SearchFilters(**{name: value}))
 
 
@@ -23,18 +23,15 @@ def test_a_date_that_is_not_a_number(name, value):
     [
         ({"query": 5}, "query: must be a text, not 5"),
         ({"filters": 5}, "filters: must be SearchFilters, not 5"),
-        (
-            {"filters": SearchFilters(conversations="c")},
-            "search: conversations must be a list of names, or None, not 'c'",
-        ),
-        ({"filters": SearchFilters(user_id=5)}, "search: user_id must be a text or None, not 5"),
-        ({"filters": SearchFilters(session_id=5)}, "search: session_id must be a text or None, not 5"),
-        ({"filters": SearchFilters(roles=5)}, "search: roles must be a list of roles, not 5"),
-        ({"filters": SearchFilters(tools=(5,))}, "search: tools must be a list of tools, not (5,)"),
-        ({"filters": SearchFilters(run_id=5)}, "search: run_id must be a text, not 5"),
-        ({"filters": SearchFilters(file=())}, "search: file must be a text, not ()"),
-        ({"filters": SearchFilters(file=5)}, "search: file must be a text, not 5"),
-        ({"filters": SearchFilters(include_hidden=1)}, "search: include_hidden must be True or False, not 1"),
+        ({"filters": SearchFilters(conversations="c")}, "search: conversations: expected `array | null`, got `str`"),
+        ({"filters": SearchFilters(user_id=5)}, "search: user_id: expected `str | null`, got `int`"),
+        ({"filters": SearchFilters(session_id=5)}, "search: session_id: expected `str | null`, got `int`"),
+        ({"filters": SearchFilters(roles=5)}, "search: roles: expected `array`, got `int`"),
+        ({"filters": SearchFilters(tools=(5,))}, "search: tools[0]: expected `str`, got `int`"),
+        ({"filters": SearchFilters(run_id=5)}, "search: run_id: expected `str`, got `int`"),
+        ({"filters": SearchFilters(file=())}, "search: file: expected `str`, got `array`"),
+        ({"filters": SearchFilters(file=5)}, "search: file: expected `str`, got `int`"),
+        ({"filters": SearchFilters(include_hidden=1)}, "search: include_hidden: expected `bool`, got `int`"),
     ],
 )
 def test_an_argument_of_a_wrong_type(given, words):

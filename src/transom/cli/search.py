@@ -12,7 +12,7 @@ from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.errors import InvalidSetting
 from transom.search import SearchFilters, SearchHit, SearchIndex, search_index
-from transom.search.base import require_roles
+from transom.search.base import checked_filters
 from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
@@ -24,7 +24,7 @@ def run(options: Search) -> int:
     """Index what is new, search, and print the hits. Exit code 1 if there are none."""
     if not options.query.strip():
         raise InvalidSetting("the query is empty: give the words to find")
-    require_roles(options.role or ())
+    checked_filters({"roles": options.role or ()})
     url = store_url(options.store)
     with existing_store(url) as store:
         name = None if options.conversation is None else find_name(store.names(), options.conversation, url)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, cast, get_args
 
-from msgspec import MsgspecError, convert
 from msgspec.structs import replace
 
 from transom.errors import InvalidSetting, quote
-from transom.search import Embedder, SearchFilters, SearchHit, SearchIndex, search_index
-from transom.search.base import require_roles, require_types
+from transom.search import Embedder, SearchHit, SearchIndex, search_index
+from transom.search.base import checked_filters
 from transom.stores import Store, StoredLog
 
 SearchScope = Literal["conversation", "user", "store"]
@@ -35,7 +34,7 @@ class ConversationSearch:
         """
         if not isinstance(query, str):
             raise InvalidSetting(f"query: must be a text, not {quote(query)}")
-        query, filters, embedder = str.__str__(query), _filters(given), _embedder(embedder)
+        query, filters, embedder = str.__str__(query), checked_filters(given), _embedder(embedder)
         if scope not in (scopes := get_args(SearchScope)):
             raise InvalidSetting(f"scope: must be one of {', '.join(scopes)}, not {quote(scope)}")
         names = None
@@ -48,16 +47,6 @@ class ConversationSearch:
             filters = replace(filters, user_id=self._user_id)
         self._index.update(names, embedder=embedder)
         return self._index.search(query, filters=filters, limit=limit, embedder=embedder)
-
-
-def _filters(given: dict[str, object]) -> SearchFilters:
-    require_types(given)
-    try:
-        filters = convert(given, SearchFilters)
-    except (MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as problem:
-        raise InvalidSetting(f"search: {str(problem)[:400]}") from None
-    require_roles(filters.roles)
-    return filters
 
 
 def _embedder(given: object) -> Embedder | None:

@@ -8,11 +8,11 @@ A query is data. No character in it has a meaning for the index, and no query ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct, convert
 
 from transom.errors import InvalidSetting, quote
 
@@ -51,56 +51,21 @@ ROLES = ("user", "assistant", "tool", "note", "failure", "handoff", "system", "d
 """All roles that an entry may have."""
 
 
-def require_roles(roles: Iterable[str]) -> None:
-    """Raise InvalidSetting if one of these roles is not in ROLES."""
-    for role in roles:
+def checked_filters(given: Mapping[str, object]) -> SearchFilters:
+    """Make filters of these fields. Raises InvalidSetting for a value of a wrong type, for a time that is not a number,
+    and for a role that is not in ROLES."""
+    try:
+        filters = convert(given, SearchFilters)
+    except (MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as problem:
+        what, _, path = str(problem)[:400].partition(" - at `$.")
+        raise InvalidSetting(f"search: {path.rstrip('`') or 'a filter'}: {what[:1].lower()}{what[1:]}") from None
+    for name, time in (("since", filters.since), ("until", filters.until)):
+        if time is not None and isnan(time):
+            raise InvalidSetting(f"search: {name}: expected seconds since 1970, got NaN")
+    for role in filters.roles:
         if role not in ROLES:
             raise InvalidSetting(f"search: there is no role {quote(role)}; there are: {', '.join(ROLES)}")
-
-
-def require_types(filters: Mapping[str, object]) -> None:
-    """Raise InvalidSetting if one of these fields of SearchFilters has a value of a wrong type."""
-    for name, (is_right, wanted) in _TYPES.items():
-        if name in filters and not is_right(filters[name]):
-            raise InvalidSetting(f"search: {name} must be {wanted}, not {quote(filters[name])}")
-
-
-def _is_list_of_texts(value: object) -> bool:
-    if not isinstance(value, (list, tuple, set, frozenset)):
-        return False
-    return all(isinstance(each, str) for each in cast("Collection[object]", value))
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_text_or_none(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_time(value: object) -> bool:
-    if isinstance(value, float):
-        return not isnan(value)
-    return value is None or (type(value) is int and abs(value) < _LATEST)
-
-
-_LATEST = 1 << 63
-"""A whole number of seconds from here on fits in no index."""
-
-_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
-    "conversations": (lambda value: value is None or _is_list_of_texts(value), "a list of names, or None"),
-    "user_id": (_is_text_or_none, "a text or None"),
-    "session_id": (_is_text_or_none, "a text or None"),
-    "roles": (_is_list_of_texts, "a list of roles"),
-    "tools": (_is_list_of_texts, "a list of tools"),
-    "run_id": (_is_text, "a text"),
-    "file": (_is_text, "a text"),
-    "since": (_is_time, "seconds since 1970"),
-    "until": (_is_time, "seconds since 1970"),
-    "include_hidden": (lambda value: isinstance(value, bool), "True or False"),
-}
-"""For each field of SearchFilters: whether a value has the right type, and what an error calls that type."""
+    return filters
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
@@ -165,7 +130,8 @@ class SearchIndex(Protocol):
 
         Only entries that the last `update` has indexed are found. With an `embedder`, entries that are alike in meaning
         are found too; their ranking and that by words are fused. Raises InvalidSetting for a query, filter or limit of
-        a wrong type or out of range, for `filters.file` without a letter or digit, and as `update` for the embedder.
+        a wrong type or out of range, for an unknown role, for `filters.file` without a letter or digit, and as `update`
+        for the embedder.
         """
         ...
 

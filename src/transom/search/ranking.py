@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from transom.errors import InvalidSetting, quote
-from transom.search.base import SearchFilters, require_types
+from transom.search.base import SearchFilters, checked_filters
 from transom.search.time_words import words_between
 from transom.search.words import has_words, phrase, query_terms
 
@@ -81,9 +81,10 @@ class FtsFilter(Struct, frozen=True, kw_only=True):
     `matching`, `low` and `high` select them."""
 
 
-def check_search(query: object, filters: object, limit: object) -> None:
-    """Raise InvalidSetting unless `query` is a text, `limit` is a whole number from 1 to 1,000, every filter has the
-    right type, and `filters.file`, if given, has a letter or digit.
+def check_search(query: object, filters: object, limit: object) -> SearchFilters:
+    """Return the filters, with values of the types that they say. Raises InvalidSetting unless `query` is a text,
+    `limit` is a whole number from 1 to 1,000, every filter is right (`checked_filters`), and `filters.file`, if given,
+    has a letter or digit.
     """
     if not isinstance(query, str):
         raise InvalidSetting(f"query: must be a text, not {quote(query)}")
@@ -91,9 +92,10 @@ def check_search(query: object, filters: object, limit: object) -> None:
         raise InvalidSetting(f"filters: must be SearchFilters, not {quote(filters)}")
     if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
         raise InvalidSetting(f"limit: must be a whole number from 1 to {MAX_LIMIT:,}, not {quote(limit)}")
-    require_types(asdict(filters))
+    filters = checked_filters(asdict(filters))
     if filters.file and not has_words(filters.file):
         raise InvalidSetting(f"file: needs a letter or a digit, not {quote(filters.file)}")
+    return filters
 
 
 def fts_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilter:

@@ -190,7 +190,7 @@ class SqliteIndex:
         self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
     ) -> list[SearchHit]:
         """See `SearchIndex.search`."""
-        check_search(query, filters, limit)
+        filters = check_search(query, filters, limit)
         with self._file.connection() as db:
             logs = None if filters.conversations is None else self._logs(db, filters.conversations)
             if logs == []:

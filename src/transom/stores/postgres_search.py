@@ -145,7 +145,7 @@ class PostgresIndex:
         self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
     ) -> list[SearchHit]:
         """See `SearchIndex.search`."""
-        check_search(query, filters, limit)
+        filters = check_search(query, filters, limit)
         logs = self._ids(filters.conversations)
         if logs == []:
             return []
