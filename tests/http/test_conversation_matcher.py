@@ -23,12 +23,6 @@ def talk(count: int) -> list[dict[str, str]]:
     return [{"role": ("user", "assistant")[at % 2], "content": f"message {at}"} for at in range(count)]
 
 
-@pytest.mark.parametrize("since", [0, 1, 7, 8])
-def test_the_last_digests_alone_are_those_of_all(since: int) -> None:
-    messages = raw(*talk(8))
-    assert prefix_hashes.raw_digests(START, messages, since) == prefix_hashes.raw_digests(START, messages)[since:]
-
-
 def test_where_a_message_ends_counts() -> None:
     assert prefix_hashes.raw_digests(START, [b"1", b"23"])[-1] != prefix_hashes.raw_digests(START, [b"12", b"3"])[-1]
 

@@ -480,8 +480,8 @@ def test_jsonl_the_file_is_gone_or_shorter(lines: tuple[Path, list[bytes]]) -> N
     ("part", "at", "why"),
     [
         (b"NOT NULL UNIQUE,", 15, "bytes that are no text"),
-        (b"INTEGER PRIMARY KEY", 8, "the table logs has no column id INTEGER, key"),
-        (b"INTEGER PRIMARY KEY", 0, "the table logs has no column id INTEGER, key"),
+        (b"INTEGER PRIMARY KEY", 8, "the definition of the table logs is not ours"),
+        (b"INTEGER PRIMARY KEY", 0, "the definition of the table logs is not ours"),
     ],
 )
 def test_a_damaged_definition_of_a_table_is_no_empty_store(path: Path, part: bytes, at: int, why: str) -> None:

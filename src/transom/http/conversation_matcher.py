@@ -8,7 +8,7 @@ number of stored conversations: places are looked up by digest, in the store's i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -18,13 +18,11 @@ from transom.core.message import Assistant, Fact
 from transom.http import prefix_hashes
 from transom.http.prefix_hashes import Digest
 from transom.http.provider_apis import decoded
-from transom.stores.prefix_index import KnownPrefix, PrefixIndex, PrefixIndexInMemory
+from transom.stores.prefix_index import KnownPrefix, PrefixIndex
 from transom.wire.dialect import Dialect
 
 MOST_REMEMBERED = 1 << 16
 """How many raw digests are remembered with their canonical digest. The one that was used longest ago goes first."""
-_LOOKED_UP = 64
-"""How many digests are made and looked up at a time: first those of the newest messages, then older ones."""
 
 
 class Match(NamedTuple):
@@ -62,7 +60,6 @@ class Matcher:
 
     def __init__(self, index: PrefixIndex) -> None:
         self._index = index
-        self._near = PrefixIndexInMemory()
         self._canonical: dict[Digest, tuple[Digest, Digest]] = {}
         """The canonical digest and that of the outline, by the raw digest; the newest are the last."""
         self._lock = Lock()
@@ -75,54 +72,39 @@ class Matcher:
         `start`: the digest of their owner (`prefix_hashes.begin`). `by_outline`: whether a beginning also counts as
         known if only its outline is. Raises InvalidMessage for a message that its dialect does not allow.
         """
-        since = max(0, len(messages) - _LOOKED_UP)
-        raw = prefix_hashes.raw_digests(start, messages, since)
-        parsed_from = self._parsed_before(raw, since)
-        if since and not parsed_from:
-            since, raw = 0, prefix_hashes.raw_digests(start, messages)
-            parsed_from = self._parsed_before(raw, since)
-        before = self._canonical[raw[parsed_from - since]] if parsed_from else (start, start)
+        raw = prefix_hashes.raw_digests(start, messages)
+        seen = [n for n, digest in enumerate(raw) if n and digest in self._canonical]
+        parsed_from = seen.pop() if seen else 0  # the messages before it were parsed for an earlier request
+        before = self._canonical[raw[parsed_from]] if parsed_from else (start, start)
         facts, boundaries = _parsed(messages, parsed_from, before, dialect)
-        self._remember({each.messages: raw[each.messages - since] for each in boundaries}, boundaries)
+        self._remember(raw, boundaries)
         whole, outline = boundaries[-1].digest, boundaries[-1].outline
         if not by_outline:
             boundaries = [each._replace(ids=None) for each in boundaries]
         if found := self._newest_known([*reversed(boundaries)]):
             boundary, place, is_changed = found
             return Match(place, facts[boundary.facts :], whole, outline, is_changed)
-        if since:  # the client has changed an older message
-            raw = prefix_hashes.raw_digests(start, messages)
-        for at in range(parsed_from - 1, 0, -_LOOKED_UP):
-            older = [
-                _Boundary(n, *known, 0)
-                for n in range(at, max(0, at - _LOOKED_UP), -1)
-                if (known := self._canonical.get(raw[n])) is not None
-            ]
-            if found := self._newest_known(older):
-                boundary, place, _ = found
-                facts, _ = _parsed(messages, boundary.messages, (boundary.digest, boundary.outline), dialect)
-                return Match(place, facts, whole, outline)
+        older = [_Boundary(n, *known, 0) for n in reversed(seen) if (known := self._canonical.get(raw[n])) is not None]
+        if found := self._newest_known(older):
+            boundary, place, _ = found
+            facts, _ = _parsed(messages, boundary.messages, (boundary.digest, boundary.outline), dialect)
+            return Match(place, facts, whole, outline)
         new = facts if not parsed_from else _parsed(messages, 0, (start, start), dialect)[0]
         return Match(None, new, whole, outline)
 
     def add(self, *places: tuple[Digest | None, KnownPrefix]) -> None:
         """Remember where these prefixes end, by their digests. A pair whose digest is None is left out."""
-        known = [(digest, place) for digest, place in places if digest is not None]
-        self._near.add(known)
-        self._index.add(known)
+        self._index.add([(digest, place) for digest, place in places if digest is not None])
 
     def forget(self, name: str) -> None:
         """Forget all places in this conversation, because the store no longer has it."""
-        for index in (self._near, self._index):
-            index.forget([name])
+        self._index.forget([name])
 
     def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, KnownPrefix, bool] | None:
         """The first of these boundaries that is known, its place, and whether only the outline of the messages before
         its turn is known. None if none is known. The boundaries must be given with the longest beginning first."""
         keys = list(dict.fromkeys(key for each in boundaries for key in (each.digest, each.ids) if key is not None))
-        found = self._near.find(keys)
-        if not any(each.digest in found for each in boundaries[:2]):  # most often the reply is the newest known
-            found = {**self._index.find([key for key in keys if key not in found]), **found}
+        found = self._index.find(keys)
         for at, each in enumerate(boundaries):
             if (place := found.get(each.digest)) is not None:
                 return each, place, False
@@ -130,15 +112,7 @@ class Matcher:
                 return each, place, all(before.digest not in found for before in boundaries[at + 1 : at + 2])
         return None
 
-    def _parsed_before(self, raw: Sequence[Digest], since: int) -> int:
-        """How many messages need not be parsed: those of the longest beginning whose canonical digest is remembered.
-
-        `raw`: the raw digests of the beginnings with `since` messages and more. 0 if none of them is remembered.
-        """
-        longest_first = range(since + len(raw) - 1, max(since, 1) - 1, -1)
-        return next((n for n in longest_first if raw[n - since] in self._canonical), 0)
-
-    def _remember(self, raw: Mapping[int, Digest], boundaries: Sequence[_Boundary]) -> None:
+    def _remember(self, raw: Sequence[Digest], boundaries: Sequence[_Boundary]) -> None:
         with self._lock:
             for each in boundaries:
                 if each.messages:

@@ -18,7 +18,7 @@ from transom.errors import StoreUnavailable
 from transom.private_files import create_file
 from transom.sqlite_tables import OtherProgramsFileError, Tables, create_tables, transaction
 
-VERSION = 4
+VERSION = 5
 APPLICATION = 0x74727378
 """The application_id that marks the file as ours: "trsx" in ASCII."""
 PATIENCE = 30.0
@@ -28,12 +28,13 @@ _CACHE_KIB = 32_768
 
 _TABLES = (
     """CREATE TABLE logs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL,
-       stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL,
-       began REAL NOT NULL)""",
-    """CREATE VIRTUAL TABLE words USING fts5(at UNINDEXED, role UNINDEXED, tool UNINDEXED, hidden UNINDEXED, scope,
-       about, text, tokenize = 'porter unicode61 remove_diacritics 2')""",
-    """CREATE TABLE forks (log INTEGER NOT NULL, seq INTEGER NOT NULL, source NOT NULL, PRIMARY KEY (log, seq))
-       WITHOUT ROWID""",
+       stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL)""",
+    """CREATE TABLE entries (row INTEGER PRIMARY KEY, at REAL NOT NULL, role TEXT NOT NULL, tool TEXT NOT NULL,
+       hidden INTEGER NOT NULL, same INTEGER NOT NULL)""",
+    "CREATE INDEX entries_at ON entries (at)",
+    "CREATE INDEX entries_same ON entries (same)",
+    """CREATE VIRTUAL TABLE words USING fts5(scope, about, text,
+       tokenize = 'porter unicode61 remove_diacritics 2')""",
     "CREATE TABLE vocabulary (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, entries INTEGER NOT NULL)",
     """CREATE VIRTUAL TABLE parts USING fts5(word, content = 'vocabulary', content_rowid = 'id', detail = none,
        tokenize = 'trigram')""",

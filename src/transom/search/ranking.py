@@ -14,17 +14,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from heapq import merge
 from itertools import combinations, islice
 from math import log
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from transom.errors import InvalidSetting, quote
 from transom.search.base import SearchFilters, checked_filters
-from transom.search.time_words import words_between
 from transom.search.words import has_words, phrase, query_terms
 
 MAX_LIMIT = 1_000
@@ -50,11 +47,16 @@ HIGHEST = 2**63 - 1
 
 MATCHING = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
 AMONG_LOGS = " AND rowid >> 32 IN (SELECT value FROM json_each(?))"
+_ENDS = "SELECT min(row), max(row) FROM entries AS entry WHERE true"
 _NEWEST = " ORDER BY rowid DESC LIMIT ?"
 _SIZE = "SELECT count(*) FROM (SELECT id FROM words_docsize WHERE id BETWEEN ? AND ? LIMIT ?)"
 _LENGTHS = "SELECT id, sz FROM words_docsize WHERE id IN (SELECT value FROM json_each(?))"
 _LIKE = """SELECT vocabulary.word FROM parts JOIN vocabulary ON vocabulary.id = parts.rowid
            WHERE parts MATCH ? AND instr(vocabulary.word, ?) ORDER BY length(vocabulary.word) LIMIT ?"""
+_FIRST = """SELECT entry.row, min(first.row) FROM entries AS entry JOIN entries AS first USING (same)
+            WHERE entry.row IN (SELECT value FROM json_each(?))"""
+_CHUNK_ROWS = 200
+"""Rows that are looked at together, whether they are hits."""
 
 
 class FtsFilter(Struct, frozen=True, kw_only=True):
@@ -66,19 +68,17 @@ class FtsFilter(Struct, frozen=True, kw_only=True):
     """A condition of the FTS5 query that no row may meet, which begins with NOT: hidden rows."""
     low: int = 0
     high: int = HIGHEST
-    """The first and the last row number: those of the conversation, if only one is searched."""
-    conditions: str = ""
-    """SQL conditions on columns, which begin with AND: not hidden, and the dates."""
-    values: tuple[Any, ...] = ()
-    """The values of the parameters of `conditions`."""
-    surely_between: str = ""
-    """A condition of the FTS5 query, which begins with AND: the row is in a period wholly between the dates."""
-    maybe_between: str = ""
-    """A condition of the FTS5 query, which begins with AND: the row is in a period that one of the dates is in. Only of
-    such rows the date is compared. Empty if no date is given."""
+    """The first and the last row number: those of the conversation, if only one is searched, and of the dates."""
+    hidden: str = ""
+    """An SQL condition on `entries AS entry`, which begins with AND: not hidden."""
+    between: str = ""
+    """SQL conditions on `entries AS entry`, which begin with AND: the dates."""
+    times: tuple[float, ...] = ()
+    """The values of the parameters of `between`."""
     logs: str = ""
-    """A JSON array of the ids of the searched conversations, if they are more than MOST_LOG_WORDS. Otherwise empty, and
-    `matching`, `low` and `high` select them."""
+    """A JSON array of the ids of the searched conversations; empty if all are searched."""
+    are_many: bool = False
+    """Whether they are more than MOST_LOG_WORDS. If not, `matching`, `low` and `high` select them too."""
 
 
 def check_search(query: object, filters: object, limit: object) -> SearchFilters:
@@ -98,8 +98,12 @@ def check_search(query: object, filters: object, limit: object) -> SearchFilters
     return filters
 
 
-def fts_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilter:
-    """Translate filters. `logs`: the ids of the conversations in the index; None: all."""
+def fts_filter_of(db: sqlite3.Connection, filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilter:
+    """Translate filters. `logs`: the ids of the conversations in the index; None: all.
+
+    Entries are stored in the order of their times, nearly. So the first and the last row between the dates leave out
+    most rows of other times.
+    """
     are_many = logs is not None and len(logs) > MOST_LOG_WORDS
     low, high = (logs[0] << SEQ_BITS, ((logs[0] + 1) << SEQ_BITS) - 1) if logs and len(logs) == 1 else (0, HIGHEST)
     groups = [
@@ -113,20 +117,25 @@ def fts_filter_of(filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilt
     parts = [_any_scope(group) for group in groups if group]
     if filters.file:
         parts.append(f"{{about text}} : {phrase(filters.file)}")
-    dates = [("at >= ?", filters.since), ("at <= ?", filters.until)]
-    given = [(text, value) for text, value in dates if value is not None]
-    surely, maybe = words_between(filters.since, filters.until) if given else ([], [])
-    conditions = " AND hidden = 0" * (not filters.include_hidden) + "".join(f" AND {text}" for text, _ in given)
+    dates = [(" AND entry.at >= ?", filters.since), (" AND entry.at <= ?", filters.until)]
+    between, times = (
+        "".join(text for text, at in dates if at is not None),
+        tuple(at for _, at in dates if at is not None),
+    )
+    if between:
+        of_log = "" if high == HIGHEST else f" AND row BETWEEN {low} AND {high}"
+        first, last = db.execute(f"{_ENDS}{of_log}{between}", times).fetchone()
+        low, high = (low, low - 1) if first is None else (first, last)
     return FtsFilter(
         matching="".join(f" AND {part}" for part in parts),
         excluding="" if filters.include_hidden else f" NOT scope : {HIDDEN}",
         low=low,
         high=high,
-        conditions=conditions,
-        values=tuple(value for _, value in given),
-        surely_between=f" AND {_any_scope(surely)}" if surely else "",
-        maybe_between=f" AND {_any_scope(maybe)}" if maybe else "",
-        logs=json.dumps(logs) if are_many else "",
+        hidden=" AND NOT entry.hidden" * (not filters.include_hidden),
+        between=between,
+        times=times,
+        logs="" if logs is None else json.dumps(logs),
+        are_many=are_many,
     )
 
 
@@ -220,32 +229,13 @@ def _rows(db: sqlite3.Connection, words: str, where: FtsFilter, most: int = MOST
     The dates are compared before the limit is applied. Otherwise all of the newest rows could be outside the dates, and
     nothing would be found.
     """
-    if not where.maybe_between:
-        return _newest(db, words, where, where.matching, most)
-    surely = _newest(db, words, where, where.matching + where.surely_between, most) if where.surely_between else []
-    maybe = _newest(db, words, where, where.matching + where.maybe_between, most, where.conditions, where.values)
-    return list(islice(merge(surely, maybe, reverse=True), most + 1))
-
-
-def _newest(
-    db: sqlite3.Connection,
-    words: str,
-    where: FtsFilter,
-    matching: str,
-    most: int,
-    conditions: str = "",
-    values: tuple[Any, ...] = (),
-) -> list[int]:
-    """Execute the query of `_rows`.
-
-    `matching`: conditions of the FTS5 query, which the index answers. `conditions`: SQL
-    conditions, which cost a look at each row that matches; `values`: those of their parameters.
-    """
-    expression = f"(({{about text}} : ({words})){matching}){where.excluding}"
-    if where.logs:
-        conditions, values = conditions + AMONG_LOGS, (*values, where.logs)
-    parameters = (expression, where.low, where.high, *values, most + 1)
-    return [row for (row,) in db.execute(MATCHING + conditions + _NEWEST, parameters)]
+    statement, values = MATCHING, where.times
+    if where.between:
+        statement += f" AND EXISTS (SELECT 1 FROM entries AS entry WHERE row = words.rowid{where.between})"  # noqa: S608 - a text of ours
+    if where.are_many:
+        statement, values = statement + AMONG_LOGS, (*values, where.logs)
+    expression = f"(({{about text}} : ({words})){where.matching}){where.excluding}"
+    return [row for (row,) in db.execute(statement + _NEWEST, (expression, where.low, where.high, *values, most + 1))]
 
 
 def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], where: FtsFilter) -> Iterator[int]:
@@ -302,6 +292,21 @@ def _like(db: sqlite3.Connection, term: str) -> list[str]:
     trigrams = dict.fromkeys(term[at : at + 3] for at in range(len(term) - 2))
     expression = " AND ".join(f'"{trigram}"' for trigram in trigrams)
     return [word for (word,) in db.execute(_LIKE, (expression, term, MOST_LIKE))]
+
+
+def shown(db: sqlite3.Connection, rows: Iterable[int], where: FtsFilter, limit: int) -> list[int]:
+    """Return the first `limit` of these rows that are not hidden and between the dates, each entry once: an entry that
+    several conversations have in common, because they are forks, is that of the first searched one that has it."""
+    found: dict[int, None] = {}
+    ahead = iter(rows)
+    of_logs, logs = (
+        (" AND first.row >> 32 IN (SELECT value FROM json_each(?))", [where.logs]) if where.logs else ("", [])
+    )
+    statement = f"{_FIRST}{where.hidden}{where.between}{of_logs} GROUP BY entry.row"
+    while len(found) < limit and (chunk := list(islice(ahead, _CHUNK_ROWS))):
+        first = dict[int, int](db.execute(statement, (json.dumps(chunk), *where.times, *logs)))
+        found.update((first[row], None) for row in chunk if row in first)
+    return list(found)[:limit]
 
 
 def _any_scope(words: Iterable[str]) -> str:

@@ -15,18 +15,18 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from threading import RLock
 
-from transom.core.entry import Entry, Forked
-from transom.core.log import owner_of
+from transom.core.entry import Entry
+from transom.core.log import Owner, owner_of
 from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
-from transom.search.ranking import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word
-from transom.search.shown import Copies, shown
+from transom.search.ranking import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word, shown
 from transom.search.snippets import snippet
 from transom.search.source import (
     LogSource,
@@ -38,7 +38,6 @@ from transom.search.source import (
     stored_name,
     true_name,
 )
-from transom.search.time_words import time_words
 from transom.search.vectors import nearest, update_vectors
 from transom.search.words import indexable, query_terms, text_of_indexed, words_of
 
@@ -49,10 +48,10 @@ _LONGEST_WORD = 64
 
 _logger = logging.getLogger(__name__)
 
-_ROW = "INSERT INTO words (rowid, at, role, tool, hidden, scope, about, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_LOG = """INSERT INTO logs (name, identity, stamp, length, user_id, session_id, began)
-          VALUES (?, ?, '', 0, ?, ?, ?)"""
-_HIT = "SELECT at, role, tool, text FROM words WHERE rowid = ?"
+_ENTRY = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)"
+_WORDS = "INSERT INTO words (rowid, scope, about, text) VALUES (?, ?, ?, ?)"
+_LOG = "INSERT INTO logs (name, identity, stamp, length, user_id, session_id) VALUES (?, ?, '', 0, ?, ?)"
+_HIT = "SELECT at, role, tool, text FROM entries JOIN words ON words.rowid = row WHERE row = ?"
 _COUNT_WORD = """INSERT INTO vocabulary (word, entries) VALUES (?, ?)
                  ON CONFLICT DO UPDATE SET entries = entries + excluded.entries"""
 
@@ -145,9 +144,9 @@ class SqliteIndex:
         found = db.execute("SELECT id, length FROM logs WHERE name = ?", (stored_name(stamp.name),)).fetchone()
         if found is not None:
             return found
-        owner, began = owner_of(log), log[0].at if len(log) else 0.0
+        owner = owner_of(log)
         ids = stored_name(owner.user_id), stored_name(owner.session_id)
-        number = db.execute(_LOG, (stored_name(stamp.name), stamp.identity, *ids, began)).lastrowid
+        number = db.execute(_LOG, (stored_name(stamp.name), stamp.identity, *ids)).lastrowid
         assert number is not None
         return number, 0
 
@@ -161,10 +160,9 @@ class SqliteIndex:
             shared += [scope_word("user", owner.user_id)] if owner.user_id else []
             shared += [scope_word("session", owner.session_id)] if owner.session_id else []
         words = Counter[str]()
-        rows = [_row(number, found, shared, words) for entry in entries if (found := texts.of(entry)) is not None]
-        db.executemany(_ROW, rows)
-        forks = ((number, e.seq, stored_name(e.body.source)) for e in entries if isinstance(e.body, Forked))
-        db.executemany("INSERT INTO forks (log, seq, source) VALUES (?, ?, ?)", forks)
+        found = [text for entry in entries if (text := texts.of(entry)) is not None]
+        db.executemany(_ENTRY, [_entry_row(number, each, owner) for each in found])
+        db.executemany(_WORDS, [_words_row(number, each, shared, words) for each in found])
         (last,) = db.execute("SELECT coalesce(max(id), 0) FROM vocabulary").fetchone()
         db.executemany(_COUNT_WORD, words.items())
         db.execute("INSERT INTO parts (rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (last,))
@@ -195,12 +193,11 @@ class SqliteIndex:
             logs = None if filters.conversations is None else self._logs(db, filters.conversations)
             if logs == []:
                 return []
-            where = fts_filter_of(filters, logs)
+            where = fts_filter_of(db, filters, logs)
             ranked = rankings(db, query, where)
             if embedder is not None:
                 ranked.append(nearest(db, embedder, query, where))
-            copies = Copies(db, logs)
-            found = [shown(db, rows, where, copies, 3 * limit) for rows in ranked]
+            found = [shown(db, rows, where, 3 * limit) for rows in ranked]
             terms = query_terms(query)
             hits = (self._hit(db, row, score, filters, query, terms) for row, score in fused(found))
             return [hit for hit in hits if hit is not None][:limit]
@@ -285,27 +282,24 @@ class SqliteIndex:
             return self._opened
 
 
-def _row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:
-    """Make the row of an entry. Adds 1 to `words` for each of its words."""
+def _entry_row(number: int, found: SearchText, owner: Owner) -> tuple[object, ...]:
+    """Make the row of an entry in `entries`. Two entries with the same last value are one: the second is a fork's."""
+    said = f"{owner} {found.seq} {found.at!r} {found.text}".encode("utf-8", "surrogatepass")
+    same = int.from_bytes(blake2b(said, digest_size=8).digest(), signed=True)
+    tool = text_of_indexed(indexable(", ".join(found.tools)))
+    return number << SEQ_BITS | found.seq, found.at, found.role, tool, int(found.hidden), same
+
+
+def _words_row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:
+    """Make the row of an entry in `words`. Adds 1 to the counter for each of its words."""
     scope = [*shared, scope_word("role", found.role), *(scope_word("tool", tool) for tool in found.tools)]
-    scope += time_words(found.at)
     if found.hidden:
         scope.append(HIDDEN)
     if found.run_id:
         scope.append(scope_word("run", found.run_id))
     about, text = indexable(found.about), indexable(found.text)
     words.update(_vocabulary(about, text))
-    tool = indexable(", ".join(found.tools))
-    return (
-        number << SEQ_BITS | found.seq,
-        found.at,
-        found.role,
-        text_of_indexed(tool),
-        int(found.hidden),
-        " ".join(scope),
-        about,
-        text,
-    )
+    return number << SEQ_BITS | found.seq, " ".join(scope), about, text
 
 
 def _remove(db: sqlite3.Connection, number: int) -> None:
@@ -315,8 +309,8 @@ def _remove(db: sqlite3.Connection, number: int) -> None:
     for about, text in db.execute("SELECT about, text FROM words WHERE rowid BETWEEN ? AND ?", (low, high)):
         words.update(_vocabulary(about, text))
     db.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (low, high))
+    db.execute("DELETE FROM entries WHERE row BETWEEN ? AND ?", (low, high))
     db.execute("DELETE FROM vectors WHERE entry BETWEEN ? AND ?", (low, high))
-    db.execute("DELETE FROM forks WHERE log = ?", (number,))
     db.execute("DELETE FROM logs WHERE id = ?", (number,))
     less = ((n, word) for word, n in words.items())
     db.executemany("UPDATE vocabulary SET entries = entries - ? WHERE word = ?", less)
