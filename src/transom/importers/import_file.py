@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import shutil
-import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,7 +26,7 @@ from transom.importers.logs.import_session import (
     whole_lines,
 )
 from transom.importers.logs.imported_log import ImportedLog, New
-from transom.importers.open_file import SUBAGENTS, checked_source, files_in, is_zip, opened, stem_of
+from transom.importers.open_file import SUBAGENTS, checked_source, files_in, is_zip, on_disk, opened, stem_of
 from transom.importers.read import Reader, ignore, session_in, skipped_file
 from transom.importers.recognise import OnSkip, ReadOptions
 from transom.importers.recorded import FORMATS, Recorded, format_named
@@ -140,12 +137,9 @@ class _FileImport(Struct, kw_only=True):
     in_folder: bool = False
 
     def run(self, source: Path | IO[Any]) -> Iterator[Imported]:
-        if not isinstance(source, Path):
-            with _copied_to_file(source) as (path, label):
+        if not isinstance(source, Path) or not source.is_dir():
+            with on_disk(source) as (path, label):
                 yield from self._import(path, label, self._progress_of(label))
-            return
-        if not source.is_dir():
-            yield from self._import(source, str(source), self._progress_of(str(source)))
             return
         paths = files_in(source)  # if a session's own lines have a subagent too, the subagent's file is refused
         self.in_folder = True
@@ -173,8 +167,8 @@ class _FileImport(Struct, kw_only=True):
         options = ReadOptions(format=self.format, on_skip=self.on_skip)
         kind, stem = "", stem_of(label)
         if not is_zip(path):
-            with opened(path) as file:
-                kind = session_in(replace(file, label=label), options)
+            with opened(path, label) as file:
+                kind = session_in(file, options)
         if kind:
             yield from self._session(path, label, kind, progress)
             return
@@ -220,8 +214,8 @@ class _FileImport(Struct, kw_only=True):
         title = self._take_name(wanted, stem, lambda log: self._is_session(log, path, scanned), known_as=stem)
         log = self._open(self.store.open(title), kind, label)
         facts = SessionFacts(scanned, ends=log.lines, on_skip=on_skip)
-        with opened(path) as file:
-            lines = whole_lines(replace(file, label=label), on_skip, lambda part: progress(_SCAN + (1 - _SCAN) * part))
+        with opened(path, label) as file:
+            lines = whole_lines(file, on_skip, lambda part: progress(_SCAN + (1 - _SCAN) * part))
             logs = import_lines(
                 lines,
                 facts,
@@ -378,21 +372,3 @@ def name_in(
         if len(log) and fits(log):
             return known_as
     return unlike if unlike and not several else name
-
-
-@contextmanager
-def _copied_to_file(source: IO[Any]) -> Generator[tuple[Path, str]]:
-    """Copy a stream to a temporary file for the block, since a session is read twice.
-
-    Yields its path and the stream's name.
-    """
-    name = getattr(source, "name", None)
-    label = name.strip("<>") if isinstance(name, str) else "stream"
-    with tempfile.TemporaryDirectory(prefix="transom-") as folder:
-        path = Path(folder, "input")
-        with path.open("wb") as file:
-            if isinstance(source, io.TextIOBase) and not hasattr(source, "buffer"):
-                file.writelines(text.encode() for text in source)
-            else:
-                shutil.copyfileobj(cast("IO[bytes]", getattr(source, "buffer", source)), file)
-        yield path, label

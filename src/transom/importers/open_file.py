@@ -11,7 +11,9 @@ import gzip
 import io
 import json
 import os
+import shutil
 import stat
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -86,7 +88,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
     """An open file.
 
     `label`: its name in messages; `content`: its bytes, unpacked; `raw`: the file on the disk, whose position tells how
-    much was read, or None for a stream and a file of an archive; `size`: the bytes of `raw`, 0 if there is none.
+    much was read, or None for a file of an archive; `size`: the bytes of `raw`, 0 if there is none.
     """
 
     label: str
@@ -106,7 +108,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """The share of the file that was read, from 0 to 1; 1 if its size is not known, as for a stream."""
+        """The share of the file that was read, from 0 to 1; 1 if its size is not known."""
         return min(1.0, self.raw.tell() / self.size) if self.raw is not None and self.size else 1.0
 
     def lines(self) -> Iterator[FileLine]:
@@ -191,35 +193,36 @@ def _open_regular(path: Path) -> IO[bytes]:
 
 
 @contextmanager
-def opened(source: Path | IO[Any]) -> Generator[OpenFile]:
-    """Open a path, or wrap an open file, during the block; gzip is unpacked.
+def opened(path: Path, label: str = "") -> Generator[OpenFile]:
+    """Open a file during the block; gzip is unpacked. `label`: names it in messages, in place of its path.
 
-    A file that was passed in is not closed. Raises NotRegularError if the path is no regular file.
+    Raises NotRegularError if the path is no regular file.
     """
+    with _open_regular(path) as raw:
+        packed = path.suffix == ".gz" or cast("Any", raw).peek(len(GZIP))[: len(GZIP)] == GZIP
+        content = _bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=raw)), raw.tell) if packed else raw
+        size = os.fstat(raw.fileno()).st_size
+        yield OpenFile(label=label or str(path), content=_as_utf8(content), raw=raw, size=size)
+
+
+@contextmanager
+def on_disk(source: Path | IO[Any]) -> Generator[tuple[Path, str]]:
+    """Copy an open file or a stream to a temporary file for the block, since a file may be read twice. Yields its path,
+    and the name of the stream for messages. A path is yielded as it is."""
     if isinstance(source, Path):
-        with _open_regular(source) as raw:
-            packed = source.suffix == ".gz" or cast("Any", raw).peek(len(GZIP))[: len(GZIP)] == GZIP
-            content = _unpacked(raw, raw.tell) if packed else raw
-            size = os.fstat(raw.fileno()).st_size
-            yield OpenFile(label=str(source), content=_as_utf8(content), raw=raw if raw.seekable() else None, size=size)
+        yield source, str(source)
         return
-    name = getattr(source, "name", None)
-    label = name.strip("<>") if isinstance(name, str) else "stream"
-    if isinstance(source, io.TextIOBase):
-        source = cast("IO[bytes]", getattr(source, "buffer", None) or io.BytesIO(source.read().encode()))
-    begin = source.read(max(map(len, _MARKS)))
-    waiting, taken = begin, 0
-
-    def read(size: int) -> bytes:
-        nonlocal waiting, taken
-        data = waiting[:size] or source.read(size)
-        waiting = waiting[len(data) :]
-        taken += len(data)
-        return data
-
-    joined = _buffered(read, io.DEFAULT_BUFFER_SIZE)
-    content = _unpacked(joined, lambda: taken) if begin[: len(GZIP)] == GZIP else joined
-    yield OpenFile(label=label, content=_as_utf8(content))
+    name, folder = getattr(source, "name", None), tempfile.mkdtemp(prefix="transom-")
+    try:
+        path = Path(folder, "input")
+        with path.open("wb") as file:
+            if isinstance(source, io.TextIOBase) and not hasattr(source, "buffer"):
+                file.writelines(text.encode() for text in source)
+            else:
+                shutil.copyfileobj(cast("IO[bytes]", getattr(source, "buffer", source)), file)
+        yield path, name.strip("<>") if isinstance(name, str) else "stream"
+    finally:
+        shutil.rmtree(folder)
 
 
 def is_zip(path: Path) -> bool:
@@ -229,14 +232,13 @@ def is_zip(path: Path) -> bool:
         return raw.read(len(ZIP)) == ZIP
 
 
-def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
+def zip_members(path: Path, label: str) -> Generator[tuple[OpenFile, float]]:
     """Yield the files of a zip archive that may hold conversations, each open and unpacked, with the share of the files
-    before it, from 0 to 1.
+    before it, from 0 to 1. `label`: names the archive in messages.
 
     In a log of Inspect (`.eval`) these are its samples, in any other archive every file with one of SUFFIXES. Raises
     InvalidMessage if the archive has none, is damaged, or is packed in a way that Python does not know.
     """
-    label = str(path)
     try:
         with _open_regular(path) as raw, zipfile.ZipFile(raw) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir() and info.filename.endswith(SUFFIXES)]
@@ -250,11 +252,6 @@ def zip_members(path: Path) -> Generator[tuple[OpenFile, float]]:
                     yield OpenFile(label=f"{label}/{info.filename}", content=_as_utf8(content)), number / len(chosen)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as problem:
         raise InvalidMessage(label, f"this archive cannot be unpacked: {problem}") from problem
-
-
-def _unpacked(packed: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
-    """Return the unpacked content of a gzip file. `taken`: returns how many packed bytes were read so far."""
-    return _bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=packed)), taken)
 
 
 def _as_utf8(content: IO[bytes]) -> IO[bytes]:
@@ -288,8 +285,8 @@ class _Stream(io.RawIOBase):
         return len(data)
 
 
-def _buffered(read: Callable[[int], bytes], size: int = _BUFFER) -> IO[bytes]:
-    return cast("IO[bytes]", io.BufferedReader(_Stream(read), size))
+def _buffered(read: Callable[[int], bytes]) -> IO[bytes]:
+    return cast("IO[bytes]", io.BufferedReader(_Stream(read), _BUFFER))
 
 
 def _recoded(content: IO[bytes], encoding: str) -> IO[bytes]:

@@ -25,6 +25,7 @@ from transom.importers.open_file import (
     checked_source,
     files_in,
     is_zip,
+    on_disk,
     opened,
     parsed,
     zip_members,
@@ -73,7 +74,8 @@ class Reader(Iterator[Recorded]):
 
     def _read(self) -> Iterator[Recorded]:
         if not isinstance(self._source, Path) or not self._source.is_dir():
-            yield from self._read_file(self._source)
+            with on_disk(self._source) as (path, label):
+                yield from self._read_file(path, self._label or label)
             return
         paths = files_in(self._source)
         self._files = len(paths)
@@ -81,7 +83,7 @@ class Reader(Iterator[Recorded]):
         for path in paths:
             is_beside = SUBAGENTS in path.relative_to(self._source).parts
             try:
-                for record in self._read_file(path):
+                for record in self._read_file(path, str(path)):
                     if is_beside and known.get(record.id) == hash(compact_json(record.messages)):
                         self._options.on_skip(f"{path}: skipped, the file of the session has this subagent too")
                         continue
@@ -92,18 +94,18 @@ class Reader(Iterator[Recorded]):
                 self._options.on_skip(skipped_file(problem))
             self._done += 1
 
-    def _read_file(self, source: Path | IO[Any]) -> Iterator[Recorded]:
-        if isinstance(source, Path) and is_zip(source):
-            yield from self._read_archive(source)
+    def _read_file(self, path: Path, label: str) -> Iterator[Recorded]:
+        if is_zip(path):
+            yield from self._read_archive(path, label)
             return
-        with opened(source) as found:
-            file = self._file = replace(found, label=self._label) if self._label else found
+        with opened(path, label) as file:
+            self._file = file
             try:
                 yield from _in_file(file, self._options)
             finally:
                 self._file = None
 
-    def _read_archive(self, path: Path) -> Iterator[Recorded]:
+    def _read_archive(self, path: Path, label: str) -> Iterator[Recorded]:
         """Yield the conversations of the files in a zip archive.
 
         A file in it that is no conversation is reported and left out; if no file is one, the first error is raised.
@@ -111,11 +113,10 @@ class Reader(Iterator[Recorded]):
         found, refused = False, None
         done = self._done
         try:
-            for file, share in zip_members(path):
+            for file, share in zip_members(path, label):
                 self._done = done + share
-                named = replace(file, label=file.label.replace(str(path), self._label, 1)) if self._label else file
                 try:
-                    for record in _in_file(named, self._options):
+                    for record in _in_file(file, self._options):
                         found = True
                         yield record
                 except UnrecognisedError as problem:
