@@ -284,8 +284,7 @@ def _detectors() -> tuple[Any, ...]:
 
 
 def _checked(found: Iterable[object], text: str) -> list[Span]:
-    """The caller's spans, in order. Raises InvalidSetting for a value that is not a span (start, end, kind) within the
-    text."""
+    """The caller's spans, in order."""
     spans = list[Span]()
     if not isinstance(cast("object", found), Iterable):
         raise InvalidSetting(f"redact: must return a text, or spans (start, end, kind), not {quote(found)}")

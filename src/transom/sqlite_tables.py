@@ -64,20 +64,14 @@ def create_tables(db: sqlite3.Connection, tables: Tables, patience: float) -> in
     version = version_of(db, tables.application)
     if version == 0:
         _use_write_ahead_log(db, patience)
-        replace_tables(db, tables, of_version=0)
+        with transaction(db):
+            if version_of(db, tables.application) == 0:  # no other process was faster
+                for statement in tables.statements:
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {tables.application}")
+                db.execute(f"PRAGMA user_version = {tables.version}")
         version = version_of(db, tables.application)
     return version
-
-
-def replace_tables(db: sqlite3.Connection, tables: Tables, of_version: int) -> None:
-    """Run the statements of `tables` and set the two numbers of the file, in one transaction. Does nothing if the file
-    no longer has the version `of_version`, because another process was faster. Raises as `create_tables`."""
-    with transaction(db):
-        if version_of(db, tables.application) == of_version:
-            for statement in tables.statements:
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {tables.application}")
-            db.execute(f"PRAGMA user_version = {tables.version}")
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def test_json_has_the_text_and_its_files(run, repo):
 def test_what_was_parsed_is_kept_until_clean(run, repo, folder, monkeypatch):
     (folder / ".transom").mkdir()
     first = run("map", "repo")
-    (cache,) = (folder / ".transom").glob("map-*.db")
+    (cache,) = (folder / ".transom").glob("map-*.cache")
     monkeypatch.setattr("transom.repo_map.repo_map.file_facts", lambda *_: pytest.fail("parsed again"))
     assert run("map", "repo") == first
     assert run("clean", "--yes")[0] == 0

@@ -105,7 +105,7 @@ def test_clean_removes_replays_and_nothing_else(run, folder):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     assert run(*REPLAY, 4_000)[0] == 0
     box = folder / ".transom"
-    mine = [box / name for name in ("replay-12.db", "map-notes.txt", "map-mine.db", f"map-{'0' * 32}.db")]
+    mine = [box / name for name in ("replay-12.db", "map-notes.txt", "map-mine.cache", f"map-{'0' * 32}.cache")]
     for path in mine:
         path.write_bytes(b"my own")
     code, out, err = run("clean")

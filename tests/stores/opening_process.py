@@ -1,17 +1,14 @@
 """Opens each SQLite file whose path comes in on a line, and prints the error, or an empty line.
 
-The tests of opening run it as processes of their own. A file is opened as the first argument says: as a store, as a
-search index or as a cache of facts. In a cache each process stores a file of its own.
+The tests of opening run it as processes of their own. A file is opened as the first argument says: as a store or
+as a search index.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
-from transom.repo_map.facts_cache import FactsCache, Known
-from transom.repo_map.symbols import FileFacts
 from transom.search.index_file import IndexFile
 from transom.stores.sqlite_file import SqliteFile
 
@@ -24,16 +21,11 @@ def open_index(path: str) -> None:
     IndexFile(path).close()
 
 
-def open_cache(path: str) -> None:
-    known = Known(size=1, modified=1, digest=b"1", facts=FileFacts())
-    FactsCache(Path(path)).store({str(os.getpid()): known}, set())
-
-
 def main(open_file: str) -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         try:
-            {"store": open_store, "index": open_index, "cache": open_cache}[open_file](line.rstrip("\n"))
+            {"store": open_store, "index": open_index}[open_file](line.rstrip("\n"))
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the test prints it
             print(repr(problem).replace("\n", "\\n"), flush=True)
         else:

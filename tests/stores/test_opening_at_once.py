@@ -1,4 +1,4 @@
-"""Processes that open one new SQLite file at the same time: a store, a search index, a cache of facts."""
+"""Processes that open one new SQLite file at the same time: a store, a search index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from threading import Barrier
 
 import pytest
 
-from transom.repo_map.facts_cache import FactsCache
 from transom.stores import SqliteStore
 from transom.testing import user_entries
 
@@ -18,8 +17,8 @@ PROCESS = Path(__file__).with_name("opening_process.py")
 PROCESSES, FILES = 2, 60
 
 
-def open_at_once(kind: str, paths: list[Path]) -> tuple[list[int], list[list[str]]]:
-    """Return the ids of the processes, and for each path what went wrong in each of them."""
+def open_at_once(kind: str, paths: list[Path]) -> list[list[str]]:
+    """Return for each path what went wrong in each of the processes."""
     command = [sys.executable, PROCESS, kind]
     openers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)
@@ -33,21 +32,13 @@ def open_at_once(kind: str, paths: list[Path]) -> tuple[list[int], list[list[str
         problems.append([opener.stdout.readline().rstrip("\n") for opener in openers])
     for opener in openers:
         opener.communicate()
-    return [opener.pid for opener in openers], problems
+    return problems
 
 
 @pytest.mark.parametrize("kind", ["store", "index"])
 def test_a_new_file_can_be_opened_by_two_processes_at_once(tmp_path, kind):
     paths = [tmp_path / f"{number}.db" for number in range(FILES)]
-    _, problems = open_at_once(kind, paths)
-    assert problems == [[""] * PROCESSES] * FILES
-
-
-def test_a_cache_that_two_processes_make_at_once_keeps_the_facts_of_both(tmp_path):
-    paths = [tmp_path / f"{number}.db" for number in range(FILES)]
-    processes, problems = open_at_once("cache", paths)
-    assert problems == [[""] * PROCESSES] * FILES
-    assert [sorted(FactsCache(path).load()) for path in paths] == [sorted(map(str, processes))] * FILES
+    assert open_at_once(kind, paths) == [[""] * PROCESSES] * FILES
 
 
 def test_a_new_file_can_be_opened_by_two_threads_at_once(tmp_path):

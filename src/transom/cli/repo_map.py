@@ -48,5 +48,5 @@ def _cache(folder: Path) -> Path | None:
     None if there is no `.transom`, as a command that only looks creates none, or if it may not be written.
     """
     if FOLDER.is_dir() and os.access(FOLDER, os.W_OK):
-        return FOLDER / f"{MAP_CACHE}{hash_of(bytes(folder.resolve())).hex()}.db"
+        return FOLDER / f"{MAP_CACHE}{hash_of(bytes(folder.resolve())).hex()}.cache"
     return None

@@ -187,8 +187,7 @@ def edit(value: object) -> Edit:
 
 
 def _with_valid_fields(name: str, value: AnEdit) -> AnEdit:
-    """Check that the fields of an edit have the types that a store reads back, and return the edit. Raises
-    InvalidEdit if one has not."""
+    """Check that the fields of an edit have the types that a store reads back, and return the edit."""
     try:
         return convert(to_builtins(value), type(value), strict=True)
     except (ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -266,8 +265,7 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
 
 
 def _in_known_order(tools: list[Raw], known: Sequence[Raw]) -> list[Raw]:
-    """The tools whose names are known, in their known order, then the others. A known tool that has not changed is
-    returned as it was before, because the order of its keys and names is in the prefix too."""
+    """The tools whose names are known, in their known order, then the others."""
     places = {_identity(tool): place for place, tool in enumerate(known)}
     ordered = sorted(tools, key=lambda tool: places.get(_identity(tool), len(places)))
     same = [known[places[name]] if (name := _identity(tool)) in places else tool for tool in ordered]

@@ -41,8 +41,7 @@ def _async(
 def _waiting(
     method: Callable[Concatenate[Conversation, P], R], steps: Callable[Concatenate[Conversation, P], SummarySteps[R]]
 ) -> Callable[Concatenate[AsyncConversation, P], Awaitable[R]]:
-    """Make the awaitable twin of a method that may wait for a summary. Its steps run in worker threads; the loop waits
-    for the summary."""
+    """Make the awaitable twin of a method that may wait for a summary."""
 
     @wraps(method)
     async def call(self: AsyncConversation, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -114,8 +114,7 @@ class EventBus:
                     _logger.exception("a callback for %s failed", type(event).__name__)
 
     def _publish_append(self, before: View, after: View, entries: Sequence[Entry]) -> None:
-        """Publish the events of new entries, of this conversation or of another writer. `before`, `after`: the
-        views."""
+        """Publish the events of new entries, of this conversation or of another writer."""
         planner = self._planner
         if self.has_subscribers(ConversationRecorded):
             for entry in entries:

@@ -216,8 +216,7 @@ def _marks(error: object) -> list[object]:
 
 
 def _decision(failed: FailedAttempt, error: ProviderError, entry: int, max_tokens: int | None) -> RetryDecision:
-    """What `Conversation.failed` returns. `error`, `entry`: of the failure that was logged. `max_tokens`: the longest
-    answer to ask for now."""
+    """What `Conversation.failed` returns."""
     smaller = bool(failed.limit or failed.left_out) or failed.kind == REASONING_REFUSED
     return RetryDecision(
         retry=failed.error is None,

@@ -232,8 +232,7 @@ class _CallableFacts(Struct, frozen=True):
 
 
 def _source(function: Callable[..., Any]) -> _CallableFacts:
-    """Read what a callable says of itself. A functools.partial has the name and docstring of its function; an object
-    with `__call__` has those of its class, and the docstring of `__call__` if there is one."""
+    """Read what a callable says of itself."""
     if isinstance(function, partial):
         given = cast("partial[Any]", function)
         return replace(_source(given.func), bound=frozenset(given.keywords))
@@ -248,8 +247,7 @@ def _source(function: Callable[..., Any]) -> _CallableFacts:
 def _argument_types(
     name: str, function: Callable[..., Any], source: _CallableFacts
 ) -> tuple[dict[str, str], type[Struct]]:
-    """Read the parameters of a function. Returns the field of each parameter, by its name, and a struct with these
-    fields that checks and converts arguments. Raises InvalidSetting if they cannot be read."""
+    """Read the parameters of a function."""
     try:
         signature = inspect.signature(function)
         hints = get_type_hints(source.hinted, include_extras=True)
@@ -278,8 +276,7 @@ def _argument_types(
 
 
 def _with_default(parameter: Parameter) -> Any:
-    """The struct field of a parameter with a default. The schema names the default if it is a text, a number, True,
-    False or None; else the field is optional, no more."""
+    """The struct field of a parameter with a default."""
     default = parameter.default
     if default is None or isinstance(default, (str, int, float, bool)):
         return msgspec.field(name=parameter.name, default=default)

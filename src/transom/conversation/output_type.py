@@ -61,8 +61,7 @@ def _schema_of(kind: type[Any], name: str) -> Raw:
 
 
 def _object_in(text: str, holding: str) -> object:
-    """Decode the JSON object in a text. Raises ValueError if there is none. `holding`: for that error, what the object
-    must hold; empty if the object itself is the value."""
+    """Decode the JSON object in a text."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):

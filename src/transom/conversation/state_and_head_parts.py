@@ -85,8 +85,7 @@ def part_messages(parts: Mapping[str, HeadPart], view: View, dialect: Dialect) -
 
 
 def _texts_now(setting: str, given: Mapping[str, Any], *arguments: object) -> Iterator[tuple[str, str]]:
-    """Yield each key of a setting with its text now, if it has one: functions are called with these arguments. An
-    exception of the caller's function gets a note that says which one it was; otherwise it stays what it is."""
+    """Yield each key of a setting with its text now, if it has one: functions are called with these arguments."""
     for key, value in given.items():
         try:
             text: object = value if isinstance(value, str) else value(*arguments)

@@ -106,8 +106,7 @@ class SubAgent(FunctionTool):
             return _failed(_shown(error, redact))
 
     def _limited(self, caller: Caller, job: ToolJob) -> RunOptions:
-        """The options of the sub-agent's run, with limits within what the caller has left. Raises InvalidSetting if
-        nothing is left."""
+        """The options of the sub-agent's run, with limits within what the caller has left."""
         settings = cast("dict[str, Any]", {**self._settings})
         settings["cancel"] = _GivenUp(job, self._settings.get("cancel"))
         settings.setdefault("provider", caller.provider)
@@ -135,8 +134,7 @@ class _GivenUp(Struct, frozen=True, eq=False):
 
 
 def _run(child: Conversation, task: str | None, settings: RunOptions, redact: Redactor | None) -> ToolOutcome:
-    """Run a sub-agent, and return its answer, or its error, as the outcome of the call. `task`: None if it goes on
-    after an approval."""
+    """Run a sub-agent, and return its answer, or its error, as the outcome of the call."""
     failed = waits = False
     try:
         result = child.run(task, **settings)

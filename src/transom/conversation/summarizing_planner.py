@@ -351,8 +351,7 @@ class SummarizingPlanner:
         return f"compact: focus and notes need a summary, and policy {name} makes none here: {', or '.join(ways)}"
 
     def _no_room(self, asked: SummaryOptions) -> str:
-        """A sentence that says that there is too little room for the summary which a compaction now would want. Empty
-        if there is room, or if it would want none."""
+        """A sentence that says that there is too little room for the summary which a compaction now would want."""
         want = self._planner.compaction_want(replace(asked, least=0))
         if want is None or want.max_tokens >= asked.least:
             return ""
@@ -407,8 +406,7 @@ class SummarizingPlanner:
             raise
 
     def _log_unused(self, outcome: SummaryOutcome, why: str) -> None:
-        """Log the usage of the requests for a summary that is not in the log. A summary that failed has a failure with
-        its usage there already."""
+        """Log the usage of the requests for a summary that is not in the log."""
         if outcome.usage is None or outcome.error or self._guard.is_closed:
             return
         failure = Failure(failure=UNUSED_SUMMARY, error=shorten(why), model=outcome.model, usage=outcome.usage)

@@ -185,8 +185,7 @@ class SummaryJob:
         return SummaryOutcome(model=self.model_name, usage=self._usage, cost=self._cost_of(self._usage))
 
     def _asked(self, summarizer: Summarizer) -> Generator[CallModel, object, Summary]:
-        """Run the summarizer's steps: its requests are checked and yielded, and each answer or error is sent in.
-        Returns what the summarizer made."""
+        """Run the summarizer's steps: its requests are checked and yielded, and each answer or error is sent in."""
         steps = summarizer.steps(self.want, self.counter, self.model)
         try:
             ask = next(steps)

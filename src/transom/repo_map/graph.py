@@ -206,16 +206,14 @@ class ReferenceGraph:
         return ref_file, ref_id, np.sqrt(count) * factor[ref_id]
 
     def _mentioned(self, focus: Focus) -> list[int]:
-        """Return the indices of the names that the focus mentions, sorted. It mentions a name that is among its
-        identifiers, and a name if all words of the name are among its words: `ToolResult`, if it has "tool results"."""
+        """Return the indices of the names that the focus mentions, sorted."""
         words = frozenset(focus.words)
         some = {known for word in words for known in self._with_word.get(word, ())}
         by_words = {known for known in some if words.issuperset(words_of_name(self._names[known]))}
         return sorted(by_words | {self._ids[name] for name in focus.identifiers if name in self._ids})
 
     def _start(self, table: _Table, focus: Focus) -> Array:
-        """Return the starting rank of each file. All files have the same rank if the focus fits none. Otherwise most of
-        the rank goes to the files that the focus names, and to those that contain its words."""
+        """Return the starting rank of each file."""
         import numpy as np  # noqa: PLC0415
 
         size = len(table.paths)

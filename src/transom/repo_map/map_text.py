@@ -66,11 +66,7 @@ def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) ->
 
 
 def _lines(files: Sequence[MappedFile]) -> Iterator[_MapLine]:
-    """Yield the lines that a map could have, the best first.
-
-    A file is worth its rank; each of its symbols a part of that. A map has room for few lines, so the symbols of a file
-    are sorted only when its own line is taken.
-    """
+    """Yield the lines that a map could have, the best first."""
     symbols: list[list[int]] = [[] for _ in files]
     ahead = [(-file.rank, at, 0) for at, file in enumerate(files)]
     heapify(ahead)

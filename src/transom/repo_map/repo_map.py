@@ -67,22 +67,19 @@ class RepoMap:
         if stored is None:
             stored = {} if self._cache is None else self._cache.load()
         files = source_files(self.folder)
-        known, changed = dict[str, Known](), dict[str, Known]()
-        parsed = 0
+        known, parsed = dict[str, Known](), 0
         for at, file in enumerate(files):
             found, is_parsed = self._facts(file, stored.get(file.path))
             parsed += is_parsed
             if found is None:
                 continue
             known[file.path] = found
-            if found is not stored.get(file.path):
-                changed[file.path] = found
             if is_parsed and progress is not None:
                 progress(at / len(files), file.path)
-        gone = stored.keys() - known.keys()
-        if self._cache is not None and (changed or gone):
-            self._cache.store(changed, set(gone))
-        if changed or gone or self._known is None:
+        is_changed = known.keys() != stored.keys() or any(known[path] is not stored[path] for path in known)
+        if self._cache is not None and is_changed:
+            self._cache.store(known)
+        if is_changed or self._known is None:
             self._graph.update({path: each.facts for path, each in known.items()})
         self._known = known
         return parsed

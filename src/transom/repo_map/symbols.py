@@ -87,8 +87,7 @@ def _counts(pieces: Iterable[bytes]) -> dict[str, int]:
 
 
 def _symbols(data: bytes, definitions: Iterable[tuple[str, Any, Any]]) -> Iterator[Symbol]:
-    """Yield the definitions that are not local to a function, in the order of the source. Namespaces, containers and
-    constants such as `__all__` are left out."""
+    """Yield the definitions that are not local to a function, in the order of the source."""
     around: list[tuple[int, str, str]] = []  # the end, the kind and the name of each definition around this one
     for kind, node, name in sorted(definitions, key=lambda each: (each[1].start_byte, -each[1].end_byte)):
         while around and around[-1][0] <= node.start_byte:

@@ -38,121 +38,73 @@ For strategies of your own this module also has the types that they need (`View`
 `unsent_units`, `result_texts`, `visible_texts`; `foldable_runs`, `hides_a_unit`, `saves_tokens`, `stays_visible`,
 `leading_slots`, `slots_before_newest`; `is_worth_a_break`, `is_worth_a_batch`. Their texts are made with
 `range_reference` and `disarmed`.
-
-The modules are loaded at first use.
 """
 
-from __future__ import annotations
+from types import ModuleType
 
-from typing import TYPE_CHECKING
+from transom.core.edit import Edit as Edit
+from transom.core.edit import Fold as Fold
+from transom.core.edit import Trim as Trim
+from transom.core.log import IndexCache as IndexCache
+from transom.core.policy import Choice as Choice
+from transom.core.policy import KeptUnit as KeptUnit
+from transom.core.policy import Target as Target
+from transom.core.unit import FoldedSlot as FoldedSlot
+from transom.core.unit import Unit as Unit
+from transom.core.view import View as View
+from transom.quoting import disarmed as disarmed
+from transom.strategies.actions.tools import TOOLS as TOOLS
+from transom.strategies.actions.tools import ToolRow as ToolRow
+from transom.strategies.arrival import ClipNew as ClipNew
+from transom.strategies.candidates import foldable_runs as foldable_runs
+from transom.strategies.candidates import hides_a_unit as hides_a_unit
+from transom.strategies.candidates import is_worth_a_batch as is_worth_a_batch
+from transom.strategies.candidates import is_worth_a_break as is_worth_a_break
+from transom.strategies.candidates import leading_slots as leading_slots
+from transom.strategies.candidates import may_trim as may_trim
+from transom.strategies.candidates import saves_tokens as saves_tokens
+from transom.strategies.candidates import slots_before_newest as slots_before_newest
+from transom.strategies.candidates import stays_visible as stays_visible
+from transom.strategies.candidates import unsent_units as unsent_units
+from transom.strategies.fold.layered_records import Digest as Digest
+from transom.strategies.fold.omission import HeadTail as HeadTail
+from transom.strategies.fold.omission import Omit as Omit
+from transom.strategies.fold.omission import Rounds as Rounds
+from transom.strategies.fold.rolling_record import RollingRecord as RollingRecord
+from transom.strategies.fold.summary_choices import NewSummary as NewSummary
+from transom.strategies.fold.summary_choices import OldSummary as OldSummary
+from transom.strategies.keep import KeepBest as KeepBest
+from transom.strategies.keep import KeepTools as KeepTools
+from transom.strategies.keep import KeepUsers as KeepUsers
+from transom.strategies.record.visible import visible_texts as visible_texts
+from transom.strategies.shorten.forms import Clip as Clip
+from transom.strategies.shorten.forms import ClipToFit as ClipToFit
+from transom.strategies.shorten.forms import Stub as Stub
+from transom.strategies.shorten.forms import gone as gone
+from transom.strategies.shorten.forms import line as line
+from transom.strategies.shorten.forms import marked_arguments as marked_arguments
+from transom.strategies.shorten.forms import marker as marker
+from transom.strategies.shorten.selectors import Duplicates as Duplicates
+from transom.strategies.shorten.selectors import FailedArguments as FailedArguments
+from transom.strategies.shorten.selectors import FreshResults as FreshResults
+from transom.strategies.shorten.selectors import LargeOldResults as LargeOldResults
+from transom.strategies.shorten.selectors import Media as Media
+from transom.strategies.shorten.selectors import OldReasoning as OldReasoning
+from transom.strategies.shorten.selectors import OldResults as OldResults
+from transom.strategies.shorten.selectors import PartsOf as PartsOf
+from transom.strategies.shorten.selectors import Superseded as Superseded
+from transom.strategies.shorten.shorten import Enough as Enough
+from transom.strategies.shorten.shorten import Form as Form
+from transom.strategies.shorten.shorten import Selector as Selector
+from transom.strategies.shorten.shorten import Shorten as Shorten
+from transom.strategies.shorten.shorten import Together as Together
+from transom.strategies.text.parts import ShownPart as ShownPart
+from transom.strategies.text.parts import result_texts as result_texts
+from transom.strategies.text.parts import shown_parts as shown_parts
+from transom.strategies.text.references import range_reference as range_reference
 
-from transom.lazy_exports import lazy_exports
-
-if TYPE_CHECKING:
-    from transom.core.edit import Edit as Edit
-    from transom.core.edit import Fold as Fold
-    from transom.core.edit import Trim as Trim
-    from transom.core.log import IndexCache as IndexCache
-    from transom.core.policy import Choice as Choice
-    from transom.core.policy import KeptUnit as KeptUnit
-    from transom.core.policy import Target as Target
-    from transom.core.unit import FoldedSlot as FoldedSlot
-    from transom.core.unit import Unit as Unit
-    from transom.core.view import View as View
-    from transom.quoting import disarmed as disarmed
-    from transom.strategies.actions.tools import TOOLS as TOOLS
-    from transom.strategies.actions.tools import ToolRow as ToolRow
-    from transom.strategies.arrival import ClipNew as ClipNew
-    from transom.strategies.candidates import foldable_runs as foldable_runs
-    from transom.strategies.candidates import hides_a_unit as hides_a_unit
-    from transom.strategies.candidates import is_worth_a_batch as is_worth_a_batch
-    from transom.strategies.candidates import is_worth_a_break as is_worth_a_break
-    from transom.strategies.candidates import leading_slots as leading_slots
-    from transom.strategies.candidates import may_trim as may_trim
-    from transom.strategies.candidates import saves_tokens as saves_tokens
-    from transom.strategies.candidates import slots_before_newest as slots_before_newest
-    from transom.strategies.candidates import stays_visible as stays_visible
-    from transom.strategies.candidates import unsent_units as unsent_units
-    from transom.strategies.fold.layered_records import Digest as Digest
-    from transom.strategies.fold.omission import HeadTail as HeadTail
-    from transom.strategies.fold.omission import Omit as Omit
-    from transom.strategies.fold.omission import Rounds as Rounds
-    from transom.strategies.fold.rolling_record import RollingRecord as RollingRecord
-    from transom.strategies.fold.summary_choices import NewSummary as NewSummary
-    from transom.strategies.fold.summary_choices import OldSummary as OldSummary
-    from transom.strategies.keep import KeepBest as KeepBest
-    from transom.strategies.keep import KeepTools as KeepTools
-    from transom.strategies.keep import KeepUsers as KeepUsers
-    from transom.strategies.record.visible import visible_texts as visible_texts
-    from transom.strategies.shorten.forms import Clip as Clip
-    from transom.strategies.shorten.forms import ClipToFit as ClipToFit
-    from transom.strategies.shorten.forms import Stub as Stub
-    from transom.strategies.shorten.forms import gone as gone
-    from transom.strategies.shorten.forms import line as line
-    from transom.strategies.shorten.forms import marked_arguments as marked_arguments
-    from transom.strategies.shorten.forms import marker as marker
-    from transom.strategies.shorten.selectors import Duplicates as Duplicates
-    from transom.strategies.shorten.selectors import FailedArguments as FailedArguments
-    from transom.strategies.shorten.selectors import FreshResults as FreshResults
-    from transom.strategies.shorten.selectors import LargeOldResults as LargeOldResults
-    from transom.strategies.shorten.selectors import Media as Media
-    from transom.strategies.shorten.selectors import OldReasoning as OldReasoning
-    from transom.strategies.shorten.selectors import OldResults as OldResults
-    from transom.strategies.shorten.selectors import PartsOf as PartsOf
-    from transom.strategies.shorten.selectors import Superseded as Superseded
-    from transom.strategies.shorten.shorten import Enough as Enough
-    from transom.strategies.shorten.shorten import Form as Form
-    from transom.strategies.shorten.shorten import Selector as Selector
-    from transom.strategies.shorten.shorten import Shorten as Shorten
-    from transom.strategies.shorten.shorten import Together as Together
-    from transom.strategies.text.parts import ShownPart as ShownPart
-    from transom.strategies.text.parts import result_texts as result_texts
-    from transom.strategies.text.parts import shown_parts as shown_parts
-    from transom.strategies.text.references import range_reference as range_reference
-
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "core.edit": ("Edit", "Fold", "Trim"),
-        "core.log": ("IndexCache",),
-        "core.policy": ("Choice", "KeptUnit", "Target"),
-        "core.unit": ("FoldedSlot", "Unit"),
-        "core.view": ("View",),
-        "quoting": ("disarmed",),
-        "strategies.candidates": (
-            "foldable_runs",
-            "hides_a_unit",
-            "is_worth_a_batch",
-            "is_worth_a_break",
-            "leading_slots",
-            "may_trim",
-            "saves_tokens",
-            "slots_before_newest",
-            "stays_visible",
-            "unsent_units",
-        ),
-        "strategies.fold.layered_records": ("Digest",),
-        "strategies.record.visible": ("visible_texts",),
-        "strategies.actions.tools": ("TOOLS", "ToolRow"),
-        "strategies.keep": ("KeepBest", "KeepTools", "KeepUsers"),
-        "strategies.fold.omission": ("HeadTail", "Omit", "Rounds"),
-        "strategies.fold.rolling_record": ("RollingRecord",),
-        "strategies.fold.summary_choices": ("NewSummary", "OldSummary"),
-        "strategies.arrival": ("ClipNew",),
-        "strategies.shorten.forms": ("Clip", "ClipToFit", "Stub", "gone", "line", "marked_arguments", "marker"),
-        "strategies.shorten.selectors": (
-            "Duplicates",
-            "FailedArguments",
-            "FreshResults",
-            "LargeOldResults",
-            "Media",
-            "OldReasoning",
-            "OldResults",
-            "PartsOf",
-            "Superseded",
-        ),
-        "strategies.shorten.shorten": ("Enough", "Form", "Selector", "Shorten", "Together"),
-        "strategies.text.parts": ("ShownPart", "result_texts", "shown_parts"),
-        "strategies.text.references": ("range_reference",),
-    },
-)
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    name
+    for name, value in sorted(vars().items())
+    if name[0] != "_" and not isinstance(value, ModuleType) and value is not ModuleType
+]

@@ -179,8 +179,7 @@ def _changed(item: Item, change: Update | None) -> Item:
 
 
 def _bounded(items: Sequence[Item], keys: Iterable[str]) -> list[Item]:
-    """The items, at most `MAX_ITEMS` of each section: done ones leave first, then the oldest. The first of a section
-    stays: it is the task."""
+    """The items, at most `MAX_ITEMS` of each section: done ones leave first, then the oldest."""
     gone: set[str] = set()
     for key in keys:
         here = [item for item in items if item.section == key]

@@ -56,8 +56,7 @@ def starting_outline(want: Summarise, sections: Sequence[Section]) -> Outline:
 
 
 def _without_unused_values(outline: Outline, want: Summarise) -> Outline:
-    """The outline without exact values that are not needed any more. A value stays if the user typed it, if it is new,
-    or if an item that is not done or a new turn has it; of a path, the name of the file is enough."""
+    """The outline without exact values that are not needed any more."""
     asked = {*outline.typed, *want.exact}
     said = [item.text for item in outline.items if item.status != "done"]
     for turn in want.turns:

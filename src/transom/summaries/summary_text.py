@@ -127,8 +127,7 @@ def _literal(
     carried: Collection[str],
     room_of_carried: int,
 ) -> tuple[list[str], list[str]]:
-    """The notes and exact values that fit in `room` tokens: the newest notes first, then the first values. Values in
-    `carried` may take at most `room_of_carried` of it. Both are returned in their order."""
+    """The notes and exact values that fit in `room` tokens: the newest notes first, then the first values."""
     cost = counter.count(texts.SUMMARY_NOTES) + counter.count(texts.SUMMARY_EXACT) + 2
     used, of_carried = 0, 0
     kept_notes, kept_exact = list[str](), list[str]()

@@ -84,8 +84,7 @@ def _result_fields(value: object) -> Raw:
 
 
 def _plain_block(block: Any) -> Raw:
-    """A block as a dict without nulls, with the field names of the protocol. (The objects of `mcp` 2 have other names
-    than the protocol, and so has what they dump.)"""
+    """A block as a dict without nulls, with the field names of the protocol."""
     dump = None if isinstance(block, dict) else getattr(block, "model_dump", None)
     fields = as_dict(cast("object", dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else block))
     held = (
@@ -132,8 +131,7 @@ def _part_of_block(block: Raw) -> Raw:
 
 
 def _file_part(data: str, mime: str, what: str) -> Raw:
-    """Base64 data as a part; a placeholder if the chat API has no part for it. `what`: its kind, or a name for the
-    placeholder. Without a `mime`, an image is taken for PNG; of anything else nobody knows what it is."""
+    """Base64 data as a part; a placeholder if the chat API has no part for it."""
     known = mime or ("image/png" if what == "image" else "application/octet-stream")
     raw: Raw = {"inlineData": {"mimeType": known, "data": data}}
     media = Media("image" if raw["inlineData"]["mimeType"].startswith("image/") else "file", raw)
@@ -142,8 +140,7 @@ def _file_part(data: str, mime: str, what: str) -> Raw:
 
 
 def _says_same(part: Raw, structured: object) -> bool:
-    """Whether the text of a part is this value as JSON. A value that is no object, servers put under the key `result`;
-    then its own JSON counts too."""
+    """Whether the text of a part is this value as JSON."""
     said = text(part, "text")
     values = [structured, *(as_dict(structured).values() if set(as_dict(structured)) == {"result"} else ())]
     if said and said in values:

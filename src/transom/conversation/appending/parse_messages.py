@@ -92,8 +92,7 @@ def user_message(dialect: Dialect, value: object) -> Fact:
 
 
 def _content(where: str, value: object) -> str | list[Any] | Raw:
-    """Check content that a dialect will parse, and return it: a text, an object, or a copy of a list of parts. Raises
-    InvalidMessage for another type, and for a whole message in place of a part."""
+    """Check content that a dialect will parse, and return it: a text, an object, or a copy of a list of parts."""
     if isinstance(value, str):
         return str.__str__(value)  # of an enum, or another kind of str, the text alone
     if isinstance(value, dict):

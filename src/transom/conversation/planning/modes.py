@@ -121,8 +121,7 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         return None, {**self._differences(has_persona=sent == full, is_known=is_known), **self._state()}
 
     def _corrections(self, view: View) -> dict[str, str]:
-        """The state for parts of the head about which the model can still read a note. If the newest note says the same
-        as the head, it stays; else one more says that the system prompt applies."""
+        """The state for parts of the head about which the model can still read a note."""
         corrections: dict[str, str] = {}
         for key, text in self._parts().items():
             note = visible_note(view, key)

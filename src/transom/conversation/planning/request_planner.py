@@ -393,8 +393,7 @@ class RequestPlanner:
         asked: SummaryOptions | None = None,
         summary: Summary | None = None,
     ) -> tuple[WindowOptions, Plan]:
-        """The next request's options and plan. The options are the given ones; or those with the newest head, if the
-        cached prefix breaks anyway, so that a new head costs little more."""
+        """The next request's options and plan."""
         try:
             done = self._plan(self.view, options, asked, summary)
         except BudgetImpossible:
@@ -509,8 +508,7 @@ class RequestPlanner:
         )
 
     def _first_head(self) -> Head:
-        """The head to begin with: the given system prompt with the logged tools. If the caller gave none, or the same
-        as the log has, it is the logged head, with the parts in it."""
+        """The head to begin with: the given system prompt with the logged tools."""
         logged, given = self.view.head, self.settings.system
         if given is None or given == logged.messages:
             return logged
@@ -521,8 +519,7 @@ class RequestPlanner:
     def _options_for(
         self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, *, at_break: bool = False
     ) -> WindowOptions:
-        """The head and the state of the next request. `tools`: None keeps those of the last one. `at_break`: the prefix
-        breaks anyway, so the head gets its newest text; otherwise what was sent stays."""
+        """The head and the state of the next request."""
         of_mode = self._of_earlier_mode
         is_plain = self.mode is None and not self.settings.head_parts and not of_mode
         if tools is None and state is None and not self.settings.state and not self.options.state and is_plain:
@@ -558,8 +555,7 @@ class RequestPlanner:
     def _with_parts(
         self, messages: tuple[Instruction, ...], tools: tuple[Raw, ...], *, at_break: bool
     ) -> tuple[Instruction, ...]:
-        """The system prompt with the head parts behind it. The parts are those that were sent, as long as the system
-        prompt and the tools before them are the same and the prefix does not break anyway; else their newest texts."""
+        """The system prompt with the head parts behind it."""
         system = system_prompt_and_parts(Head(messages=messages))[0]
         sent = self.view.head
         sent_system, sent_parts = system_prompt_and_parts(sent)

@@ -151,8 +151,7 @@ class AgentLoop:
             raise RunStopped("cost", f"no answer after ${used.dollars:.4f}, limit ${settings.max_cost:g}")
 
     def _read_output(self, text: str) -> Any:
-        """The answer as a value of the type that was asked for. If it does not fit, the model is told so, and the value
-        is `_NO_OUTPUT`. Raises InvalidOutput after the last attempt."""
+        """The answer as a value of the type that was asked for."""
         if (wanted := self._settings.output) is None:
             return None
         try:
@@ -184,8 +183,7 @@ class AgentLoop:
     # ---- the model
 
     def _model_call(self) -> Generator[Work | Event, Any, tuple[Assistant, int, Replied]]:
-        """Ask for one reply, with as many attempts as the settings allow. Returns the turn, its key, and the event.
-        Raises ProviderError when no attempt is left."""
+        """Ask for one reply, with as many attempts as the settings allow."""
         attempts = Attempts(self._settings.retry, self._settings.providers, self._max_tokens)
         while True:
             self._provider, self._max_tokens = attempts.provider, attempts.max_tokens
@@ -233,8 +231,7 @@ class AgentLoop:
             self._use_model(self._provider)
 
     def _request(self, attempts: Attempts[Provider]) -> Generator[Work, Any, tuple[Request, Compacted | None]]:
-        """Plan and log the next request, after a summary if its policy waits for one. Returns the request, and the
-        event of the compaction that came with it; None if none did."""
+        """Plan and log the next request, after a summary if its policy waits for one."""
         conv, settings = self._conv, self._settings
         self._use_model(self._provider, was_refused=attempts.refused is not None, at_most=attempts.at_most)
         before = conv.view
@@ -269,8 +266,7 @@ class AgentLoop:
         return structured_output(self._conv.dialect.name, wanted.name, wanted.schema)
 
     def _schema_was_refused(self, error: ProviderError) -> bool:
-        """Whether the server has refused a request because it gives the schema of the answer. Then no later request
-        of this run does: the model is told the schema if its answer does not fit."""
+        """Whether the server has refused a request because it gives the schema of the answer."""
         is_refused = error.kind == "bad_request" and bool(self._schema_arguments())
         if not is_refused or not refuses_structured_output(error.body or str(error)):
             return False

@@ -136,8 +136,7 @@ class AsyncSteps:
             await in_thread(self._steps.close)
 
     def _advance(self, step: Callable[[Any], Work | Event], value: object) -> Batch:
-        """Do steps until the run waits for work, a request has failed, or the run is over. Returns the events on the
-        way, and the work. A step that raises ends the run."""
+        """Do steps until the run waits for work, a request has failed, or the run is over."""
         assert self._steps is not None
         happened: list[Event] = []
         self.is_over = True
@@ -302,8 +301,7 @@ def _holds(error: BaseException, kind: type[BaseException] | tuple[type[BaseExce
 
 
 def _finish_in_thread(job: ToolJob, start: float) -> Awaitable[object] | None:
-    """Call a sync tool in this thread and finish its job. If the tool returned an awaitable, that is returned, and the
-    job is not finished; else None."""
+    """Call a sync tool in this thread and finish its job."""
     assert job.tool is not None
     try:
         value = job.tool.function(**job.arguments)

@@ -277,8 +277,7 @@ def _names(given: object) -> Callable[[], Collection[str]]:
 
 
 def _sdk_arguments(given: object) -> Mapping[str, Any]:
-    """Check the `settings` of a run, and return them. Raises InvalidSetting if one would replace what the run sends, is
-    nested too deep or contains itself."""
+    """Check the `settings` of a run, and return them."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast("Mapping[object, Any]", given)):

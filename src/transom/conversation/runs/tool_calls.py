@@ -148,8 +148,7 @@ class ToolCalls:
         return compacted
 
     def _caller(self, calls: int, provider: Provider) -> Caller:
-        """What a sub-agent may know of this run and use. `calls`: how many calls run now, which share what is left of
-        the limits."""
+        """What a sub-agent may know of this run and use."""
         settings, conv, used = self._settings, self._conv, self._record.usage
         tokens, dollars = settings.max_total_tokens, settings.max_cost
         return Caller(

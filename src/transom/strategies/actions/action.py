@@ -173,9 +173,7 @@ def _about(
 
 
 def _named(call: Call, values: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The arguments of a tool that no table knows: `name=value`. The name is left out if there is only one argument, if
-    the tool's name has it already, if the value says what it is, and behind the first item of a list. Limits are left
-    out whole."""
+    """The arguments of a tool that no table knows: `name=value`."""
     given = [(key, value) for key, value in values if not is_limit(key, value)]
     name, before = call.name.lower(), ""
     for key, value in given[:MOST_ARGUMENTS]:

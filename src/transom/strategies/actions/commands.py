@@ -141,8 +141,7 @@ def _unquoted(word: str) -> str:
 
 
 def _bare(one: _Simple, places: Sequence[int]) -> Iterator[_Simple]:
-    """A command without what stands before it: `sudo`, `timeout 60`, variables, `uv run`. Of `bash -c` the commands
-    that it runs. Nothing if it has no words."""
+    """A command without what stands before it: `sudo`, `timeout 60`, variables, `uv run`."""
     words, at, is_prefixed = one.words, 0, False
     while at < len(words):
         word, name = words[at], words[at].partition("=")[0]

@@ -238,8 +238,7 @@ def _error_line(text: str, group: str = "") -> str:
 
 
 def _says(body: str, lines: int, action: Action, verdict: str) -> str:
-    """The words of a result that its line has; "" if the number of lines says more. `verdict`: the line that says how a
-    run ended."""
+    """The words of a result that its line has; "" if the number of lines says more."""
     if action.is_edit:
         return ""
     most = {"search": SHORT_MATCHES, "run": SHORT_OUTPUT, "type": SHORT_OUTPUT}.get(action.kind, ONE_LINER)

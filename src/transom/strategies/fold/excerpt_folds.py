@@ -109,8 +109,7 @@ def quotes(view: View, target: Target, keys: Sequence[int], most: int) -> Iterat
 
 
 def _excerpt(target: Target, seq: int, fact: Fact, most: int) -> str:
-    """The texts and calls of a fact in at most `most` tokens: their start and end if they have more. An image or
-    another part without a text is only named; reasoning is left out."""
+    """The texts and calls of a fact in at most `most` tokens: their start and end if they have more."""
     pieces = [own_text(fact)] if own_text(fact) else []
     for _, part in addressed_parts(fact):
         if isinstance(part, Text):

@@ -316,8 +316,7 @@ class _FoldedTurns:
         return merged(*({(one.entry, one.text): [shown]} for one, shown in taken))
 
     def _with_margins(self, at: int) -> Span:
-        """What is quoted of a passage that was chosen, with its margins. Cached from one try of a record to the
-        next."""
+        """What is quoted of a passage that was chosen, with its margins."""
         passage = self.passages[at]
         if (found := self._shown.get(at)) is None:
             start, end = passage.start, passage.end
@@ -413,8 +412,7 @@ class _FoldedTurns:
         )
 
     def _outcome(self, done: DoneCall, said: str) -> str:
-        """How a call ended, in a few words, with the images and files that its result has. `said`: what is quoted below
-        its line."""
+        """How a call ended, in a few words, with the images and files that its result has."""
         words = outcome_text(done.action, done.outcome, quoted=said)
         media = self.index.at(self.view, done.result).media if done.result >= 0 else ""
         if media and done.outcome is not None and not done.outcome.lines and not done.outcome.failed:
@@ -457,12 +455,7 @@ def _path(action: Action) -> str:
 def _passages(
     view: View, index: Index, seqs: Sequence[int], first_choice: AbstractSet[int], most: int
 ) -> list[Passage]:
-    """The passages that may be quoted of these entries, in the order of the log; about `most` of them.
-
-    The entries in `first_choice` (folded only now, or quoted before) are taken first, then the others; in both groups
-    the newest first. The limit loses little: what earlier records have chosen from their parts of the log holds nearly
-    everything that a choice from the whole log would take (composable core-sets: Indyk et al. 2014).
-    """
+    """The passages that may be quoted of these entries, in the order of the log; about `most` of them."""
     found: list[tuple[Passage, ...]] = []
     for seq in sorted(seqs, key=lambda seq: (seq in first_choice, seq), reverse=True):
         mine = index.at(view, seq).passages

@@ -73,8 +73,7 @@ class MessageQuotes:
         return merged(said, others), tokens + more_tokens
 
     def _by_words(self, room: float) -> Chosen:
-        """The sentences of the user with most words that no other has, in this many tokens. If no word is rare, an
-        equal part of each message; nothing if that would be only a few words."""
+        """The sentences of the user with most words that no other has, in this many tokens."""
         said = dict.fromkeys(map(_place, self._said))
         entries = dict.fromkeys(entry for entry, _ in said)
         found = (one for entry in entries for one in self.index.at(self.view, entry).passages)

@@ -100,8 +100,7 @@ def own_words(text: str) -> list[Span]:
 
 
 def _without_pasted(text: str, start: int, stop: int) -> list[Span]:
-    """A long span without fenced blocks and lines that are no prose. The span itself if it is short, or if nothing else
-    is left."""
+    """A long span without fenced blocks and lines that are no prose."""
     if text.count("\n", start, stop) < FEW_LINES and stop - start < 3 * PASTED_LINE:
         return [(start, stop)]
     found: list[Span] = []

@@ -127,8 +127,7 @@ def _with_paths(turns: Sequence[RecordTurn]) -> Iterator[RecordTurn]:
 
 
 def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
-    """The lines of a turn of which something is quoted. Each of its calls with a quote has its own; the first call
-    stands behind what was said beside it."""
+    """The lines of a turn of which something is quoted."""
     said = turn.words
     if not turn.calls:
         yield _with_names(f"{turn.first} {turn.role_and_media} {said}", [turn])
@@ -168,9 +167,7 @@ def _shared_lines(turns: Sequence[RecordTurn], room: float, least: float) -> tup
 
 
 def _line_without_room(turns: Sequence[RecordTurn], of_changes: float) -> tuple[int, str]:
-    """The last line of these turns, where there is no room for details, as the index of its first turn and its text.
-    Turns that changed something keep their details, as many as fit in a line, and turns in a row that only looked are
-    counted; all turns are counted if details would take more than `of_changes` tokens."""
+    """The last line of these turns, where there is no room for details, as the index of its first turn and its text."""
     changes = turns[-1].changes
     start = len(turns) - sum(1 for _ in takewhile(lambda turn: turn.changes == changes, reversed(turns)))
     if changes:

@@ -266,8 +266,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
                     whole.add(path)
 
     def _verb(self, one: VisibleResult, args: dict[str, Any]) -> str:
-        """What a call does: "read", "write" (a whole file) or "change"; empty for anything else. A write that appends
-        is a change."""
+        """What a call does: "read", "write" (a whole file) or "change"; empty for anything else."""
         command = args.get("command")
         name = tool_words(command if isinstance(command, str) and command.isidentifier() else one.call.name)
         if name & {*self.writes}:

@@ -104,16 +104,13 @@ def shown_summary(view: View, before: int, most: float, target: Target) -> Shown
 
 
 def _to_go_on_from(view: View, last: int) -> Iterator[tuple[int, Summary]]:
-    """Yield the summaries from which a new summary up to the unit `last` may go on, the newest first. Left out are
-    those that no model made, since they are made again, and the provider's own compactions, which nobody else can
-    read."""
+    """Yield the summaries from which a new summary up to the unit `last` may go on, the newest first."""
     readable = ((seq, one) for seq, one in view.newest_summaries() if not one.degraded and one.compaction is None)
     return ((seq, one) for seq, one in readable if one.last <= last)
 
 
 def _units_after(view: View, prior: Summary | None, last: int) -> list[Unit]:
-    """The units behind those that `prior` covers (None: all), up to the one with the key `last`. Notes and recalled
-    texts are left out."""
+    """The units behind those that `prior` covers (None: all), up to the one with the key `last`."""
     after = -1 if prior is None else prior.last
     units = [unit for slot in view.slots for unit in units_in(slot, after + 1) if after < unit.key <= last]
     return [unit for unit in units if not isinstance(view.fetch(unit.seqs[0]).body, (Note, Recalled))]
