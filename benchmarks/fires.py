@@ -33,11 +33,10 @@ from transom.importers.recorded import as_openai_chat
 from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.strategies.actions import action, commands
+from transom.strategies.actions.commands import PROGRAMS
 from transom.strategies.actions.outcome import outcome_of
-from transom.strategies.actions.programs import PROGRAMS
-from transom.strategies.record.noise import unreadable
 from transom.strategies.record.own_words import report_span
-from transom.strategies.record.passages import readable
+from transom.strategies.record.passages import readable, unreadable
 from transom.tokenizer import o200k
 
 BESIDE_HEAD = 6_000

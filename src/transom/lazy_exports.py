@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 
-def lazy_exports(
-    package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_exports(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` (PEP 562) of a package that imports its names at first use, and give it an
     `__all__` of these names if it has none.
 
-    `modules`: for each module, named as below `transom`, the names that it has. A name in none raises AttributeError.
-    Type checkers read the names where the package imports them under TYPE_CHECKING: `from … import A as A` makes them
-    public. (An `__all__` that they could not evaluate would hide them.)
+    `modules`: for each module, named as below `transom`, the names that it has, with blanks. A name in none raises
+    AttributeError. Type checkers read the names where the package imports them under TYPE_CHECKING: `from … import A as
+    A` makes them public. (An `__all__` that they could not evaluate would hide them.)
     """
-    module_of = {name: module for module, names in modules.items() for name in names}
+    module_of = {name: module for module, names in modules.items() for name in names.split()}
     vars(import_module(package)).setdefault("__all__", sorted(module_of))
 
     def get(name: str) -> Any:

@@ -10,7 +10,7 @@ import transom
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.commands import commands_in
 from transom.strategies.actions.outcome import Outcome
-from transom.strategies.record.failures import answered_failures
+from transom.strategies.record.changes_and_failures import answered_failures
 from transom.strategies.record.index import DoneCall
 
 PASSES = "".join(f"tests/test_part_{at}.py::test_case_{at} PASSED [{at}%]\n" for at in range(60))

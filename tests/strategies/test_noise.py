@@ -10,8 +10,8 @@ import time
 import pytest
 
 import transom
-from transom.strategies.record.noise import unreadable
-from transom.strategies.text.terminal import without_controls
+from transom.strategies.actions.outcome import without_controls
+from transom.strategies.record.passages import unreadable
 
 DATA = base64.b64encode(random.Random(1).randbytes(900)).decode()
 LINES = "\n".join(DATA[at : at + 76] for at in range(0, len(DATA), 76))

@@ -7,9 +7,8 @@ import json
 import transom
 from transom.core.message import Call
 from transom.strategies.actions.action import UNKNOWN, action_of
-from transom.strategies.record.passages import arguments_in_text, call_text
+from transom.strategies.record.passages import argument_quotes, arguments_in_text, call_text, text_quotes
 from transom.strategies.record.plans import change_task, items_text, plan_items
-from transom.strategies.record.quotes import argument_quotes, text_quotes
 from transom.strategies.text.spans import without
 from transom.texts import is_record
 

@@ -74,33 +74,19 @@ def limits(budget: object, other_limits: Budget | None = None) -> Budget:
     return Budget(context=budget) if other_limits is None else replace(other_limits, context=budget)
 
 
-class CheckedCounter:
-    """Wraps a counter of the caller's: raises InvalidSetting for a count that is no whole number of 0 or more."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self.name, self._count = counter.name, counter.count
-
-    def count(self, text: str) -> int:
-        """Count the tokens of one text. Raises as the class says."""
-        tokens = self._count(text)
-        if type(tokens) is not int or tokens < 0:
-            raise InvalidSetting(
-                f"counter: {quote(self.name)} must count {quote(text)} as a whole number of at least 0, "
-                f"not {quote(tokens)}"
-            )
-        return tokens
-
-
 def token_counter(given: object) -> TokenCounter:
-    """Return the counter, wrapped so that each count is checked. Two texts are counted now, to find a mistake early.
-    Raises InvalidSetting for a counter without name or `count`, and for a wrong count."""
+    """Return the counter. Two texts are counted, to find a mistake early. Raises InvalidSetting for a counter without
+    name or `count`, and for a count that is no whole number of 0 or more."""
     name, count = getattr(given, "name", None), getattr(given, "count", None)
     if not isinstance(name, str) or not name or not callable(count):
         raise InvalidSetting(f"counter: must have a name, a text, and a method count(text), not {quote(given)}")
-    counter = CheckedCounter(cast("TokenCounter", given))
     for text in ("", "text"):
-        counter.count(text)
-    return counter
+        tokens = count(text)
+        if type(tokens) is not int or tokens < 0:
+            raise InvalidSetting(
+                f"counter: {quote(name)} must count {quote(text)} as a whole number of at least 0, not {quote(tokens)}"
+            )
+    return cast("TokenCounter", given)
 
 
 def clock(value: object) -> Clock:

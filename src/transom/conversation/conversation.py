@@ -32,7 +32,7 @@ from transom.conversation.runs.sync_driver import drained, drive
 from transom.conversation.search import ConversationSearch, SearchScope
 from transom.conversation.settings import ConversationOptions, Settings, warn_without_budget
 from transom.conversation.state_and_head_parts import State, checked_state, must_be_of_user
-from transom.conversation.summarizing_planner import SummarizingPlanner, SummaryScheduler, run_steps
+from transom.conversation.summarizing_planner import SummarizingPlanner, run_steps
 from transom.conversation.summary_job import SummarySteps
 from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
 from transom.core.budget import Budget
@@ -97,16 +97,15 @@ class Conversation:
         self, log: StoredLog, settings: Settings | None = None, **changes: Unpack[ConversationOptions]
     ) -> None:
         of_log = Settings.of(settings, **changes)
-        summaries = SummaryScheduler(of_log.summarizer, of_log.counter, of_log.clock)
-        self._use(RequestPlanner(log, of_log), summaries)
+        self._use(RequestPlanner(log, of_log))
 
-    def _use(self, planner: RequestPlanner, summaries: SummaryScheduler) -> None:
-        """Set this object up with a planner and the scheduler of its summaries: new ones, or those of a fork."""
+    def _use(self, planner: RequestPlanner, live: Provider | None = None) -> None:
+        """Set this object up with a planner, and the model of the last run: of a fork, those of its source."""
         lease = Lease(planner.writer.log, planner.settings.clock)
-        self._planner, self._summaries, self._guard = planner, summaries, Guard(lease)
+        self._planner, self._guard = planner, Guard(lease)
         self._writer, self._bus = planner.writer, EventBus(planner)
         finalize(self, lease.release_later).atexit = False  # of a conversation that nobody closes
-        self._steps = SummarizingPlanner(planner, summaries, self._guard)
+        self._steps = SummarizingPlanner(planner, self._guard, live)
         self._runs: WeakSet[PublishedSteps] = WeakSet()
         self._own_loop = OwnLoop(planner, lease)
         self._search: ConversationSearch | None = None
@@ -369,8 +368,7 @@ class Conversation:
         `decision.max_tokens`. Parts that the provider refused are left out, with a warning; `undo` brings them back,
         but not reasoning.
 
-        Attempts are counted until the next reply or user message, in this object; `retry` says how many there are. The
-        same error object, or one raised from it, counts once for each request: a second call returns the same decision.
+        Attempts are counted until the next reply or user message, in this object; `retry` says how many there are.
         Raises InvalidSetting if no request is open and the log does not end with a `Failure`, as that of `observe`; or
         if `error` is something else.
         """
@@ -842,7 +840,7 @@ class Conversation:
             check.names(self._home, name)
         log = fork_log(self._home, self.log, at=at, name=name, clock=self._planner.settings.clock)
         child = type(self).__new__(type(self))
-        child._use(self._planner.fork(log), self._summaries.fork())
+        child._use(self._planner.fork(log), self._steps.live)
         child._home = self._home
         child._store = None if self._store is None else self._store.share()
         return child
@@ -898,7 +896,7 @@ class Conversation:
     @_locked
     def _use_model(self, provider: Provider, *, was_refused: bool = False, at_most: int = 0) -> None:
         self._planner.use_model(provider, was_refused=was_refused, at_most=at_most)
-        self._summaries.use_model(provider)
+        self._steps.live = provider
 
     def _must_be_new(self) -> None:
         if n := self.view.length:

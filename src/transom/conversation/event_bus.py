@@ -100,10 +100,6 @@ class EventBus:
 
         return unsubscribe
 
-    def has_subscribers(self, kind: type[Any]) -> bool:
-        """Whether anybody would be called with an event of this class."""
-        return any(issubclass(kind, wanted) for wanted, _ in self.callbacks)
-
     def publish(self, event: object) -> None:
         """Call everybody who wants this event, in the order in which they subscribed."""
         for kind, callback in self.callbacks:
@@ -116,12 +112,11 @@ class EventBus:
     def _publish_append(self, before: View, after: View, entries: Sequence[Entry]) -> None:
         """Publish the events of new entries, of this conversation or of another writer."""
         planner = self._planner
-        if self.has_subscribers(ConversationRecorded):
-            for entry in entries:
-                if isinstance(entry.body, Fact):
-                    self.publish(ConversationRecorded(entry, utc(entry.at)))
+        for entry in entries:
+            if isinstance(entry.body, Fact):
+                self.publish(ConversationRecorded(entry, utc(entry.at)))
         edits = tuple(entry.seq for entry in entries if isinstance(entry.body, Edit))
-        if edits and self.has_subscribers(HistoryCurated):
+        if edits:
             self.publish(
                 HistoryCurated(
                     prompt_name=planner.writer.log.name,
@@ -132,7 +127,6 @@ class EventBus:
                     edits=edits,
                 )
             )
-        if self.has_subscribers(UsageChanged):
-            status, now = planner.usage(before).status, planner.usage(after)
-            if status != now.status:
-                self.publish(UsageChanged(status, now))
+        status, now = planner.usage(before).status, planner.usage(after)
+        if status != now.status:
+            self.publish(UsageChanged(status, now))

@@ -10,8 +10,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import copy
-from typing import NamedTuple, cast
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -131,7 +130,6 @@ class OwnLoop:
         self._planner, self._lease = planner, lease
         self.attempts: Attempts[str] | None = None
         """None unless the newest request has failed, and the caller was asked to try again."""
-        self._last: _LastDecision | None = None
 
     def begin_anew(self) -> None:
         """Forget the attempts: a reply or a user message has come, so the next failure is the first again."""
@@ -153,8 +151,6 @@ class OwnLoop:
         `Conversation.failed` for the arguments."""
         raised = reported_error(error, body, headers)
         planner, writer = self._planner, self._planner.writer
-        if (last := self._last) is not None and last.length == len(writer.log) and last.mark in _marks(error):
-            return last.decision
         sent, name, entry = planner.view.in_flight, model or planner.model, len(writer.log) - 1
         if sent is not None:
             request = Request.of(Window.of_request_in_flight(planner.view), planner.settings.dialect)
@@ -178,41 +174,7 @@ class OwnLoop:
         planner.use_limits_of(name, was_refused=failed.kind == "overflow", at_most=at_most)
         if gives_up:
             self._lease.release()
-        decided = _decision(failed, raised, entry, None if gives_up else attempts.max_tokens)
-        # A copy of the error: one that the caller raises holds its frames, and with them this conversation.
-        self._last = _LastDecision(len(writer.log), _marked(error), replace(decided, error=copy(decided.error)))
-        return decided
-
-
-class _LastDecision(NamedTuple):
-    """The newest decision, with the length of the log after it and the mark of the error. A loop may report one error
-    in two handlers: that counts as one attempt."""
-
-    length: int
-    mark: object
-    decision: RetryDecision
-
-
-_MARK = "_transom_reported"
-"""The attribute by which a reported error is known. The error itself is not kept: its frames would be kept with it."""
-
-
-def _marked(error: object) -> object:
-    """Mark an error as reported, and return the mark. A status is a number, and cannot have one."""
-    mark = object()
-    with suppress(AttributeError, TypeError):
-        setattr(error, _MARK, mark)
-    return mark
-
-
-def _marks(error: object) -> list[object]:
-    """The newest mark of an error, and of each error that it was raised from; None for one that has no mark."""
-    found, seen = list[object](), list[object]()
-    while error is not None and not any(error is one for one in seen):
-        seen.append(error)
-        found.append(_attribute(error, _MARK))
-        error = error.__cause__ if isinstance(error, BaseException) else None
-    return found
+        return _decision(failed, raised, entry, None if gives_up else attempts.max_tokens)
 
 
 def _decision(failed: FailedAttempt, error: ProviderError, entry: int, max_tokens: int | None) -> RetryDecision:

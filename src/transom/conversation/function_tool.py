@@ -10,12 +10,10 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from copy import copy
 from functools import partial
 from inspect import Parameter
 from typing import Any, cast, get_type_hints
-from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -179,21 +177,7 @@ def tool_schemas(tools: object) -> object:
 def _schema_of(tool: object) -> object:
     if isinstance(tool, FunctionTool):
         return tool.tool
-    if not callable(tool):
-        return tool
-    try:
-        known = _SCHEMAS.get(tool)
-    except TypeError:  # no weak references to it, or it has no hash
-        return FunctionTool(tool).tool
-    if known is None:
-        known = FunctionTool(tool).tool
-        with suppress(TypeError):
-            _SCHEMAS[tool] = known
-    return known
-
-
-_SCHEMAS: WeakKeyDictionary[Callable[..., Any], Tool] = WeakKeyDictionary()
-"""The schemas of functions that were given to `request`: to make one takes half a millisecond."""
+    return FunctionTool(tool).tool if callable(tool) else tool
 
 
 def _check_name(name: str) -> None:

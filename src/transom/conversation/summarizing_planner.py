@@ -1,7 +1,6 @@
 """Plans requests and compactions that may wait for a summary first, and logs what becomes of each summary.
 
-`SummaryScheduler` says whether a plan may ask for a summary, and who makes it. `SummarizingPlanner` plans with it. How
-a summary is made: `summary_job.py`.
+How a summary is made: `summary_job.py`.
 """
 
 from __future__ import annotations
@@ -29,12 +28,8 @@ from transom.conversation.summary_job import (
 from transom.conversation.worker_pool import Ticket
 from transom.core.entry import Meta
 from transom.core.message import Failure
-from transom.core.policy import Policy
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summarise, Summary, SummaryOptions
-from transom.core.summary_limits import SummaryLimits
-from transom.core.tokens import TokenCounter
 from transom.core.unit import FoldedSlot
-from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, shorten
 from transom.providers import Provider
@@ -45,8 +40,6 @@ from transom.strategies.summary.when_to_summarise import LEAST_SUMMARY
 from transom.summaries.base import Model
 
 R = TypeVar("R")
-
-# ---- whether a plan may ask for a summary, and who makes it
 
 GIVE_UP_AFTER = 600.0
 """Seconds after which a summary that is made in the background counts as failed."""
@@ -59,154 +52,6 @@ SMALL_CONTEXT = 8_000
 and the instructions for them would take much of its window."""
 
 _NO_SUMMARIZER = SummarySettings()
-
-
-class SummaryScheduler:
-    """Decides whether a plan may ask for a summary, and who makes it. It also holds the summary that is made in the
-    background; there is at most one.
-
-    `settings`: None if the caller gave no summarizer. `clock`: gives the time in seconds.
-    """
-
-    def __init__(self, settings: SummarySettings | None, counter: TokenCounter, clock: Callable[[], float]) -> None:
-        self.settings = settings
-        self._counter, self._clock = counter, clock
-        self._live: Provider | None = None
-        self._pending: tuple[Ticket[SummaryOutcome], SummaryJob, float] | None = None
-
-    def fork(self) -> SummaryScheduler:
-        """The scheduler of a fork: the same settings and model, nothing in the background."""
-        other = SummaryScheduler(self.settings, self._counter, self._clock)
-        other._live = self._live
-        return other
-
-    def use_model(self, provider: Provider) -> None:
-        """Note the model of the run: it makes the summaries if the settings say "run"."""
-        self._live = provider
-
-    def asked(self, view: View, policy: Policy, usable: int) -> SummaryOptions | None:
-        """How the next plan may ask for a summary; None if it may not. It may not while a summary is being made, if
-        the limits forbid it, or if there are no settings and the policy makes no summaries in the background.
-
-        `usable`: the tokens of a window within the budget.
-        """
-        if self.settings is None and policy.soft_trigger is None:
-            return None
-        if self._pending is not None or self.limits.reason(view, usable):
-            return None
-        return SummaryOptions(waits=policy.soft_trigger is None, can_be_made=self.has_summarizer, least=self.least)
-
-    @property
-    def has_summarizer(self) -> bool:
-        """Whether a model or a summarizer of the caller makes summaries; else code only keeps notes."""
-        return self._settings.provider is not None or self._settings.summarizer is not None
-
-    @property
-    def limits(self) -> SummaryLimits:
-        """When no summary is asked for."""
-        return self._settings.limits
-
-    @property
-    def least(self) -> int:
-        """The tokens that a summary needs to hold anything: what its summarizer says, else `LEAST_SUMMARY`."""
-        return getattr(self._settings.summarizer, "least_tokens", LEAST_SUMMARY)
-
-    def shows_summaries(self, policy: Policy) -> bool:
-        """Whether a compaction under this policy may have a summary, if one of its strategies asks for one."""
-        return self.settings is not None or policy.soft_trigger is not None
-
-    def job(self, want: Summarise, policy: Policy) -> SummaryJob:
-        """Make the job that settles a want. Without a summarizer of the caller's, a model is asked with the prompts of
-        the policy; a model with a small context window with the plain prompts."""
-        settings, provider = self._settings, self._provider()
-        from transom.summaries.native_summarizer import NativeSummarizer  # noqa: PLC0415 - only where there are summaries
-
-        provider = self._live if want.by_provider and provider is None else provider
-        model = None if provider is None else self._model(provider)
-        summarizer = NativeSummarizer() if want.by_provider else settings.summarizer
-        if summarizer is None and model is not None:
-            from transom.summaries.llm import LlmSummarizer  # noqa: PLC0415 - only where there is a model
-            from transom.summaries.prompts import prompts_named  # noqa: PLC0415 - only where there is a model
-
-            name = "plain" if model.context < SMALL_CONTEXT else policy.name
-            summarizer = LlmSummarizer(prompts=prompts_named(name))
-        return SummaryJob(
-            want,
-            summarizer,
-            self._counter,
-            provider=provider,
-            model=model,
-            timeout=None if provider is None else settings.deadline,
-            prices=settings.prices,
-        )
-
-    def may_fork(self, want: Summarise) -> bool:
-        """Whether a summary may be asked for with the live request and one more message. That helps only if the model
-        of the summaries is the live one, which has the prefix in its cache, or if the provider itself compacts."""
-        if want.by_provider:
-            return True
-        provider = self._provider()
-        return provider is not None and self._is_live(provider)
-
-    def awaited(self, want: Summarise, policy: Policy) -> AwaitSummary:
-        """The want as work for a driver, which waits until the summary is made."""
-        return AwaitSummary(job=self.job(want, policy), deadline=self._settings.deadline, pool=self._settings.pool)
-
-    def start(self, want: Summarise, policy: Policy) -> None:
-        """Begin to make a summary in the background."""
-        job = self.job(want, policy)
-        ticket = self._settings.pool.submit(lambda: run_job(job))
-        self._pending = ticket, job, self._clock()
-
-    def finished(self) -> SummaryOutcome | None:
-        """What became of the summary in the background, once; None if there is none, or it is not done. After 600
-        seconds it is given up, and the outcome has an error."""
-        if self._pending is None:
-            return None
-        ticket, job, since = self._pending
-        if ticket.done.is_set():
-            self._pending = None
-            return ticket.result or job.failed("its work broke off")
-        if (waited := self._clock() - since) < GIVE_UP_AFTER:
-            return None
-        self.abandon()
-        return job.failed(f"no answer after {waited:,.0f} seconds")
-
-    def abandon(self) -> SummaryJob | None:
-        """Give up the summary in the background. Returns its job, which knows the usage until now; None if there was
-        none."""
-        if self._pending is None:
-            return None
-        ticket, job, _ = self._pending
-        self._settings.pool.abandon(ticket)
-        self._pending = None
-        return job
-
-    @property
-    def _settings(self) -> SummarySettings:
-        return self.settings or _NO_SUMMARIZER
-
-    def _provider(self) -> Provider | None:
-        given = self._settings.provider
-        if given == "run":
-            return self._live
-        return cast("Provider | None", given)  # named ones were made when the settings were
-
-    def _model(self, provider: Provider) -> Model:
-        known = self._settings.context or getattr(provider, "context_size", None)
-        known = known or context_size(model_name(provider))
-        return Model(
-            name=model_name(provider),
-            dialect=provider.dialect,
-            context=known or UNKNOWN_CONTEXT,
-            same_as_live=self._is_live(provider),
-        )
-
-    def _is_live(self, provider: Provider) -> bool:
-        return self._live is not None and model_name(self._live) == model_name(provider)
-
-
-# ---- plans that may wait for a summary
 
 NOTHING_NEW = (
     "no summary was made, because a compaction now would fold nothing; the focus and the notes were not kept: give "
@@ -229,14 +74,18 @@ OLD_SUMMARY_STAYS = "the summary before stays, without this focus and these note
 
 
 class SummarizingPlanner:
-    """Plans requests and compactions that may wait for a summary first.
+    """Plans requests and compactions that may wait for a summary first; decides whether a plan may ask for one, and who
+    makes it. At most one summary at a time is made in the background.
 
     `request` and `compact` are generators: where they must wait, they yield an `AwaitSummary`, and go on with its
-    `SummaryOutcome`. The lock of the conversation is not held while they wait.
+    `SummaryOutcome`. The lock of the conversation is not held while they wait. `live`: the model of the last run; None
+    if there was none.
     """
 
-    def __init__(self, planner: RequestPlanner, summaries: SummaryScheduler, guard: Guard) -> None:
-        self._planner, self._summaries, self._guard = planner, summaries, guard
+    def __init__(self, planner: RequestPlanner, guard: Guard, live: Provider | None = None) -> None:
+        self._planner, self._guard, self.live = planner, guard, live
+        self._settings = planner.settings.summarizer or _NO_SUMMARIZER
+        self._pending: tuple[Ticket[SummaryOutcome], SummaryJob, float] | None = None
         self._stop_watching: Callable[[], None] = lambda: None
         """Ends the look behind each append whether the summary in the background is done."""
 
@@ -254,13 +103,13 @@ class SummarizingPlanner:
                 self._guard.lease.check()
             self.take_finished()
             policy = self._planner.settings.policy
-            may_have = self._summaries.shows_summaries(policy)
+            may_have = self._shows_summaries
             if (asked.focus or asked.notes) and not may_have:
                 raise InvalidSetting(self._why_no_summary(asked))
             newest = self._planner.view.summary
             may_replace = bool(asked.focus or asked.notes) or self._lacks_summary(newest)
-            can_be_made = self._summaries.has_summarizer or bool(asked.notes)
-            asked = replace(asked, can_be_made=can_be_made, may_replace=may_replace, least=self._summaries.least)
+            can_be_made = self._has_summarizer or bool(asked.notes)
+            asked = replace(asked, can_be_made=can_be_made, may_replace=may_replace, least=self._least)
             want = self._planner.compaction_want(asked) if may_have else None
             if want is None:
                 why = self._no_room(asked) if may_have else ""
@@ -270,7 +119,7 @@ class SummarizingPlanner:
                 elif not why and (asked.focus or asked.notes):
                     why = NOT_WANTED.format(policy.name) if done.edits else NOTHING_NEW
                 return replace(done, summary=None, failure=why)
-            wanted = self._summaries.awaited(self._with_what_is_known(want), policy)
+            wanted = self._work(want)
             known = None if newest is None else newest[0]
         outcome = yield from self._awaited(wanted)
         with self._guard.lock, self._counted_if_unused(outcome):
@@ -280,7 +129,7 @@ class SummarizingPlanner:
                 self._guard.lease.check()
             self._planner.writer.catch_up()
             summary, failure = self._failure_logged(outcome), _failure_line(outcome)
-            if asked.focus and not self._summaries.has_summarizer:
+            if asked.focus and not self._has_summarizer:
                 failure = FOCUS_UNUSED
             if summary is not None and not self._is_news(summary, may_replace=may_replace, known=known):
                 why = (
@@ -306,16 +155,16 @@ class SummarizingPlanner:
             self._guard.must_be_open()
             self._guard.lease.take()
             self.take_finished()
-            policy = self._planner.settings.policy
-            asked = self._summaries.asked(self._planner.view, policy, self._planner.limits().usable)
-            planned = self._planner.request(tools, state, asked=asked)
+            planned = self._planner.request(tools, state, asked=self._asked())
             if planned.window is not None:
                 if planned.want is not None:
-                    self._summaries.start(self._with_what_is_known(planned.want), policy)
+                    work = self._work(planned.want)
+                    ticket = work.pool.submit(lambda: run_job(work.job))
+                    self._pending = ticket, work.job, self._planner.settings.clock()
                     self._stop_watching = self._planner.writer.subscribe(self._look_for_finished)
                 return finish(planned.window)
             assert planned.want is not None
-            wanted = self._summaries.awaited(self._with_what_is_known(planned.want), policy)
+            wanted = self._work(planned.want)
         outcome = yield from self._awaited(wanted)
         with self._guard.lock, self._counted_if_unused(outcome):
             self._guard.must_be_open()
@@ -328,15 +177,13 @@ class SummarizingPlanner:
         """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
         limits on summaries forbid it. If one may be asked for, it says why the window does not show the newest one.
         Empty if the window shows it, if there is none, or if the policy has no summaries."""
-        planner, summaries = self._planner, self._summaries
-        if not summaries.shows_summaries(planner.settings.policy):
+        if not self._shows_summaries:
             return ""
-        limited = summaries.limits.reason(planner.view, planner.limits().usable)
         try:
-            limited = limited or self._no_room(SummaryOptions(waits=True, least=summaries.least))
+            limited = self._limited() or self._no_room(SummaryOptions(waits=True, least=self._least))
         except BudgetImpossible:
             return ""  # there is no window at all
-        return limited or why_not_shown(planner.view)
+        return limited or why_not_shown(self._planner.view)
 
     def _why_no_summary(self, asked: SummaryOptions) -> str:
         """A sentence that says that a compaction here has no summary, and the shortest way to one."""
@@ -365,7 +212,7 @@ class SummarizingPlanner:
     def take_finished(self) -> None:
         """Append what a summary in the background has come to, if one is done. Not while a request is in flight:
         `request()` must give the same request again, and a new entry would change it."""
-        if self._planner.view.in_flight is not None or (outcome := self._summaries.finished()) is None:
+        if self._planner.view.in_flight is not None or (outcome := self._finished()) is None:
             return
         self._stop_watching()
         summary = self._failure_logged(outcome)
@@ -381,8 +228,29 @@ class SummarizingPlanner:
     def abandon(self) -> None:
         """Give up a summary in the background, and log the usage of its requests."""
         self._stop_watching()
-        if (job := self._summaries.abandon()) is not None:
-            self._log_unused(job.so_far(), NOBODY_WAITED)
+        if self._pending is not None:
+            self._log_unused(self._given_up().so_far(), NOBODY_WAITED)
+
+    def _finished(self) -> SummaryOutcome | None:
+        """What became of the summary in the background, once; None if there is none, or it is not done. After 600
+        seconds it is given up, and the outcome has an error."""
+        if self._pending is None:
+            return None
+        ticket, job, since = self._pending
+        if ticket.done.is_set():
+            self._pending = None
+            return ticket.result or job.failed("its work broke off")
+        if (waited := self._planner.settings.clock() - since) < GIVE_UP_AFTER:
+            return None
+        return self._given_up().failed(f"no answer after {waited:,.0f} seconds")
+
+    def _given_up(self) -> SummaryJob:
+        """The job of the summary in the background, for which nobody waits from now on."""
+        assert self._pending is not None
+        ticket, job, _ = self._pending
+        self._settings.pool.abandon(ticket)
+        self._pending = None
+        return job
 
     def _awaited(self, wanted: AwaitSummary) -> SummarySteps[SummaryOutcome]:
         """Wait for a summary. If the wait is given up, the usage of its requests is logged."""
@@ -449,22 +317,94 @@ class SummarizingPlanner:
         newest = self._planner.view.summary
         return newest is not None and newest[0] != known and newest[1].last > summary.last
 
+    # ---- whether a plan may ask for a summary, and who makes it
+
+    @property
+    def _shows_summaries(self) -> bool:
+        """Whether a compaction may have a summary, if a strategy of the policy asks for one."""
+        settings = self._planner.settings
+        return settings.summarizer is not None or settings.policy.soft_trigger is not None
+
+    @property
+    def _has_summarizer(self) -> bool:
+        """Whether a model or a summarizer of the caller makes summaries; else code only keeps notes."""
+        return self._settings.provider is not None or self._settings.summarizer is not None
+
+    @property
+    def _least(self) -> int:
+        """The tokens that a summary needs to hold anything: what its summarizer says, else `LEAST_SUMMARY`."""
+        return getattr(self._settings.summarizer, "least_tokens", LEAST_SUMMARY)
+
+    def _limited(self) -> str:
+        """Why the limits on summaries forbid one now; empty if they do not."""
+        return self._settings.limits.reason(self._planner.view, self._planner.limits().usable)
+
+    def _asked(self) -> SummaryOptions | None:
+        """How the next plan may ask for a summary; None if it may not, also while one is being made."""
+        if not self._shows_summaries or self._pending is not None or self._limited():
+            return None
+        waits = self._planner.settings.policy.soft_trigger is None
+        return SummaryOptions(waits=waits, can_be_made=self._has_summarizer, least=self._least)
+
+    def _work(self, want: Summarise) -> AwaitSummary:
+        """The want as work for a driver. Without a summarizer of the caller's, a model is asked with the prompts of the
+        policy; a model with a small context window with the plain prompts."""
+        want, settings = self._with_what_is_known(want), self._settings
+        provider = self._live_or(settings.provider)
+        provider = self.live if want.by_provider and provider is None else provider
+        model = None if provider is None else self._model(provider)
+        summarizer = settings.summarizer
+        if want.by_provider or (summarizer is None and model is not None):
+            from transom.summaries.llm import LlmSummarizer, NativeSummarizer  # noqa: PLC0415 - only where it is needed
+            from transom.summaries.prompts import prompts_named  # noqa: PLC0415 - as above
+
+            name = (
+                "plain" if model is not None and model.context < SMALL_CONTEXT else self._planner.settings.policy.name
+            )
+            summarizer = NativeSummarizer() if want.by_provider else LlmSummarizer(prompts=prompts_named(name))
+        job = SummaryJob(
+            want,
+            summarizer,
+            self._planner.settings.counter,
+            provider=provider,
+            model=model,
+            timeout=None if provider is None else settings.deadline,
+            prices=settings.prices,
+        )
+        return AwaitSummary(job=job, deadline=settings.deadline, pool=settings.pool)
+
     def _with_what_is_known(self, want: Summarise) -> Summarise:
-        """The want with the live request if its prefix helps, and with the notes of the newest summary if the new one
-        does not go on from that."""
+        """The want with the notes of the newest summary if the new one does not go on from that; and with the live
+        request if its prefix helps: if the model of the summaries is the live one, or if the provider itself
+        compacts."""
         newest = self._planner.view.summary
         if newest is not None and newest[0] != want.prior_seq:
             want = replace(want, notes=tuple(dict.fromkeys((*newest[1].notes, *want.notes))))
-        return self._with_live_request(want)
-
-    def _with_live_request(self, want: Summarise) -> Summarise:
         if self._planner.settings.redact is not None:  # the live request is not redacted
             return want
-        if not self._summaries.may_fork(want) or (live := self._planner.last_request()) is None:
+        provider = self._live_or(self._settings.provider)
+        may_fork = want.by_provider or (provider is not None and self._is_live(provider))
+        if not may_fork or (live := self._planner.last_request()) is None:
             return want
         if want.by_provider:  # it covers what was sent, and not what came since
             want = replace(want, last=self._planner.last_sent_unit())
         return replace(want, request=live[0], request_tokens=live[1])
+
+    def _live_or(self, given: str | Provider | None) -> Provider | None:
+        return self.live if given == "run" else cast("Provider | None", given)  # a named one was made with the settings
+
+    def _model(self, provider: Provider) -> Model:
+        known = self._settings.context or getattr(provider, "context_size", None)
+        known = known or context_size(model_name(provider))
+        return Model(
+            name=model_name(provider),
+            dialect=provider.dialect,
+            context=known or UNKNOWN_CONTEXT,
+            same_as_live=self._is_live(provider),
+        )
+
+    def _is_live(self, provider: Provider) -> bool:
+        return self.live is not None and model_name(self.live) == model_name(provider)
 
 
 def run_steps(steps: SummarySteps[R]) -> R:

@@ -130,7 +130,7 @@ class SummaryOutcome(Struct, frozen=True, kw_only=True):
     cost: float | None = None
 
 
-class SummaryJob:
+class SummaryJob(Struct, eq=False):
     """The making of one summary.
 
     `want`: the turns that it must cover. `summarizer`: who makes it; None: code, which only keeps notes. `counter`:
@@ -138,21 +138,14 @@ class SummaryJob:
     that asks no model. `timeout`: seconds for each request. `prices`: of the model, to know the cost.
     """
 
-    def __init__(
-        self,
-        want: Summarise,
-        summarizer: Summarizer | None,
-        counter: TokenCounter,
-        *,
-        provider: Provider | None = None,
-        model: Model | None = None,
-        timeout: float | None = None,
-        prices: TokenPrices | None = None,
-    ) -> None:
-        self.want, self.summarizer, self.counter = want, summarizer, counter
-        self.provider, self.model = provider, model
-        self.timeout, self.prices = timeout, prices
-        self._usage: Usage | None = None
+    want: Summarise
+    summarizer: Summarizer | None
+    counter: TokenCounter
+    provider: Provider | None = None
+    model: Model | None = None
+    timeout: float | None = None
+    prices: TokenPrices | None = None
+    _usage: Usage | None = None
 
     @property
     def model_name(self) -> str:

@@ -102,8 +102,5 @@ def _loaded(name: str) -> Policy:
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {
-        "policies.default": ("DEFAULT", "NATIVE", "PASSTHROUGH", "RECALL", "SLIDING", "SUMMARY"),
-        "policies.last_resort": ("LAST_RESORT",),
-    },
+    {"policies.default": "DEFAULT NATIVE PASSTHROUGH RECALL SLIDING SUMMARY", "policies.last_resort": "LAST_RESORT"},
 )

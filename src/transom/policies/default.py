@@ -8,9 +8,8 @@ from transom.core.policy import Choice, Policy
 from transom.policies.last_resort import LAST_RESORT
 from transom.recall import DropRecalled, Recall
 from transom.strategies.arrival import ClipNew, unfitting_turn
-from transom.strategies.fold.layered_records import Digest
+from transom.strategies.fold.layered_records import Digest, NewSummary, OldSummary
 from transom.strategies.fold.omission import Omit
-from transom.strategies.fold.summary_choices import NewSummary, OldSummary
 from transom.strategies.shorten.forms import Stub, gone, marker
 from transom.strategies.shorten.selectors import LargeOldResults, Media, OldReasoning
 from transom.strategies.shorten.shorten import Enough, Shorten, Together

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "reports.check_file": ("Check", "CheckFile", "read_check_file"),
-        "reports.shadow": ("Shadow", "ShadowAnswer", "ShadowCall", "ShadowPlan", "plan_shadow", "run_shadow"),
-        "reports.checks": ("CheckFailure", "CheckResult", "Checked", "HidingEdit", "run_checks"),
+        "reports.check_file": "Check CheckFile read_check_file",
+        "reports.shadow": "Shadow ShadowAnswer ShadowCall ShadowPlan plan_shadow run_shadow",
+        "reports.checks": "CheckFailure CheckResult Checked HidingEdit run_checks",
     },
 )

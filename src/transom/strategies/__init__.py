@@ -67,12 +67,12 @@ from transom.strategies.candidates import slots_before_newest as slots_before_ne
 from transom.strategies.candidates import stays_visible as stays_visible
 from transom.strategies.candidates import unsent_units as unsent_units
 from transom.strategies.fold.layered_records import Digest as Digest
+from transom.strategies.fold.layered_records import NewSummary as NewSummary
+from transom.strategies.fold.layered_records import OldSummary as OldSummary
 from transom.strategies.fold.omission import HeadTail as HeadTail
 from transom.strategies.fold.omission import Omit as Omit
 from transom.strategies.fold.omission import Rounds as Rounds
 from transom.strategies.fold.rolling_record import RollingRecord as RollingRecord
-from transom.strategies.fold.summary_choices import NewSummary as NewSummary
-from transom.strategies.fold.summary_choices import OldSummary as OldSummary
 from transom.strategies.keep import KeepBest as KeepBest
 from transom.strategies.keep import KeepTools as KeepTools
 from transom.strategies.keep import KeepUsers as KeepUsers

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "core.summary": ("SourceTurn", "Summarise", "Summary"),
-        "core.summary_limits": ("SummaryLimits",),
-        "summaries.base": ("Answer", "Ask", "Model", "Summarizer"),
-        "summaries.llm": ("LlmSummarizer",),
-        "summaries.outline": ("Section",),
-        "summaries.prompts": ("Prompts",),
-        "summaries.rehydrate": ("Rehydrate",),
+        "core.summary": "SourceTurn Summarise Summary",
+        "core.summary_limits": "SummaryLimits",
+        "summaries.base": "Answer Ask Model Summarizer",
+        "summaries.llm": "LlmSummarizer",
+        "summaries.outline": "Section",
+        "summaries.prompts": "Prompts",
+        "summaries.rehydrate": "Rehydrate",
     },
 )

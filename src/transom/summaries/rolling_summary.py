@@ -7,7 +7,7 @@ notes (`summary_without_model`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -30,7 +30,7 @@ from transom.summaries.outline import (
 )
 from transom.summaries.prompts import SECTIONS
 from transom.summaries.source import text_of
-from transom.summaries.summary_text import Fitted, fit
+from transom.summaries.summary_text import fit
 from transom.summaries.validate import lines_of
 
 INTENT_SECTION = "intent"
@@ -125,7 +125,11 @@ def finished_summary(
     carried = frozenset(outline.exact).difference(want.exact)
     fitted = fit(outline, sections, notes, counter, want.max_tokens, title=title, carried=carried)
     if fitted.tokens >= (before := input_tokens(want, covered, counter, fitted.tokens)):
-        fitted = _smaller(outline, sections, notes, counter, before, title=title, carried=carried)
+        most = int(SMALLER_SHARE * before)
+        try:
+            fitted = fit(outline, sections, notes, counter, most, title=title, carried=carried)
+        except SummaryFailed:
+            raise SummaryFailed(f"it would not be smaller than its input of {before:,} tokens") from None
     return Summary(
         last=last,
         text=fitted.text,
@@ -154,19 +158,3 @@ def input_tokens(want: Summarise, turns: Sequence[SourceTurn], counter: TokenCou
 def unique(values: Iterable[str]) -> tuple[str, ...]:
     """The values that are not empty, each once, where it comes first."""
     return tuple(dict.fromkeys(value for value in values if value.strip()))
-
-
-def _smaller(
-    outline: Outline,
-    sections: Sequence[Section],
-    notes: Sequence[str],
-    counter: TokenCounter,
-    before: int,
-    *,
-    title: str,
-    carried: Collection[str],
-) -> Fitted:
-    try:
-        return fit(outline, sections, notes, counter, int(SMALLER_SHARE * before), title=title, carried=carried)
-    except SummaryFailed:
-        raise SummaryFailed(f"it would not be smaller than its input of {before:,} tokens") from None

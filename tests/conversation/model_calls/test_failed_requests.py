@@ -96,35 +96,6 @@ class Wrapped(Exception):
     """What a caller raises from the error of a request."""
 
 
-def test_an_error_that_is_reported_twice_is_one_attempt() -> None:
-    retry = Retry(attempts=2, wait=0.25)
-    with asked(opened()) as conv:
-        for attempt in (1, 2):
-            error = TimeoutError("slow")
-            decision = conv.failed(error, retry=retry)
-            wrapped = Wrapped()
-            wrapped.__cause__ = error
-            for again in (error, wrapped):
-                told = conv.failed(again, retry=retry)
-                assert (told.retry, told.why, told.entry) == (decision.retry, decision.why, decision.entry)
-                assert str(told.error) == str(decision.error)
-            assert decision.retry == (attempt == 1)
-            if decision.retry:
-                conv.request()
-        assert len(failures(conv)) == 2
-
-
-def test_a_refused_part_whose_error_is_reported_twice_is_left_out_once() -> None:
-    refused = httpx2.Response(400, text='{"error": {"message": "Could not process image"}}')
-    with opened() as conv:
-        conv.user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}])
-        conv.request()
-        decision = conv.failed(refused)
-        length = len(conv.log)
-        assert conv.failed(refused).smaller is decision.smaller is True
-        assert len(conv.log) == length
-
-
 def test_a_request_that_is_sent_again_as_it_was_is_another_attempt() -> None:
     with asked(opened()) as conv:
         decisions = [conv.failed(TimeoutError("slow"), retry=Retry(attempts=2)).retry for _ in range(2)]

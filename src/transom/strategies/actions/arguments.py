@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 from transom.core.message import Call
@@ -42,10 +41,6 @@ NUMBER = re.compile(r"\s*(?:-?\d{1,9}|true|false|null)\s*")
 _LIMITS = ("ms", "tokens", "seconds", "timeout", "limit", "offset")
 """How the name of an argument ends that only says how long or how much, if its value is a number."""
 
-CACHED, LONGEST_CACHED = 32, 20_000
-"""How many calls' arguments are cached, and of how many characters at most: an entry is read for its text, its action
-and its passages."""
-
 _NO_NAME = re.compile(r"\s|\A\d{0,6}\Z|\A\d{4}-\d\d-\d\d")
 _ID = re.compile(r"(?=.*[A-Z\d])[\w#@.:-]{4,64}\Z")
 
@@ -53,14 +48,10 @@ _ID = re.compile(r"(?=.*[A-Z\d])[\w#@.:-]{4,64}\Z")
 def arguments(call: Call) -> Sequence[tuple[str, str]]:
     """The values in a call's arguments, at every depth, each with the nearest key around it ("" if there is none). A
     value that is no text is given as JSON. Arguments that are not JSON are one value."""
-    return _cached_values(call.args) if len(call.args) <= LONGEST_CACHED else _values(call.args)
-
-
-def _values(args: str) -> Sequence[tuple[str, str]]:
     try:
-        stack: list[tuple[str, object]] = [("", json.loads(args))]
+        stack: list[tuple[str, object]] = [("", json.loads(call.args))]
     except (ValueError, RecursionError):
-        return (("", args),)
+        return [("", call.args)]
     found: list[tuple[str, str]] = []
     while stack:
         key, item = stack.pop()
@@ -70,10 +61,7 @@ def _values(args: str) -> Sequence[tuple[str, str]]:
             stack.extend((key, kid) for kid in reversed(cast("list[Any]", item)))
         else:
             found.append((key, item if isinstance(item, str) else json.dumps(item)))
-    return tuple(found)
-
-
-_cached_values = lru_cache(maxsize=CACHED)(_values)
+    return found
 
 
 def is_limit(key: str, value: str) -> bool:

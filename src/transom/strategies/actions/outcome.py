@@ -16,7 +16,6 @@ from transom.core.message import Text, ToolResult
 from transom.strategies.actions.action import OUTCOME, UNKNOWN, Action
 from transom.strategies.text.one_line import one_line
 from transom.strategies.text.stubs import begins_as_error, key_line, stated_code
-from transom.strategies.text.terminal import without_controls
 
 Status = Literal["ok", "failed", "refused", "running"]
 
@@ -101,6 +100,10 @@ _OBJECT = re.compile(r'"(status|number|(?:\w{1,40}_)?id)"\s*:\s*(?:"([^"\\\n]{1,
 """An id, a number or a status in the JSON of a result."""
 
 
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)?|[@-Z\\-_=>])")
+_REDRAWN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
+
+
 class Outcome(Struct, frozen=True, gc=False):
     """How a call ended.
 
@@ -183,6 +186,14 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
         session=(running[1] or running[2]) if running else "",
         receipt=action.kind == "delegate" and len(body) <= RECEIPT and bool(_LAUNCHED.match(body)),
     )
+
+
+def without_controls(text: str) -> str:
+    """A text as a terminal shows it: without control codes; of a line that was drawn several times (with a carriage
+    return), only what was drawn last."""
+    if "\x1b" in text:
+        text = _CONTROL.sub("", text)
+    return _REDRAWN.sub("", text) if "\r" in text else text
 
 
 def _code(text: str, header: int, body: str, action: Action) -> tuple[int | None, bool]:

@@ -271,6 +271,47 @@ class Digest(Struct, frozen=True, kw_only=True):
         return _Cut(view.slots[start:stop], stop, fixed, free, recent, quiet, talk)
 
 
+# ---- two ways to run a digest, for a policy that compares the prices of both (`Policy.choices`)
+
+
+class OldSummary(Struct, frozen=True):
+    """Runs a digest without its `wants`: no summary is asked for, and the records show the newest one that there is."""
+
+    digest: Digest
+    """The digest that it runs."""
+
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
+        """Index the entries that came since the last call, as the digest does."""
+        self.digest.prepare(view, budget, indexes)
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        return self.digest(view, target)
+
+
+class NewSummary(Struct, frozen=True):
+    """Runs a digest that wants a new summary. It proposes no edit until there is a summary that no fold of the window
+    shows."""
+
+    digest: Digest
+    """The digest that it runs."""
+
+    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
+        """Index the entries that came since the last call, as the digest does."""
+        self.digest.prepare(view, budget, indexes)
+
+    def wants(self, view: View, target: Target) -> Iterator[Summarise]:
+        """Yield the want for the summary that the digest wants, or nothing."""
+        return self.digest.wants(view, target)
+
+    def __call__(self, view: View, target: Target) -> Iterator[Edit]:
+        newest = view.summary
+        if newest is not None and not any(shows_summary(view, slot, newest[0]) for slot in view.slots):
+            yield from self.digest(view, target)
+
+
+# ---- the folds of one compaction
+
+
 class _Records:
     """The folds of one compaction: one record for each run of slots, in about `size` tokens together.
 

@@ -27,7 +27,6 @@ from transom.core.view import View
 from transom.strategies.actions.action import NO_NAMES, UNKNOWN, Action, action_of
 from transom.strategies.actions.outcome import Outcome, outcome_of
 from transom.strategies.actions.tools import TOOLS, ToolRow
-from transom.strategies.record.noise import unreadable
 from transom.strategies.record.own_words import (
     OwnWords,
     is_by_program,
@@ -45,6 +44,7 @@ from transom.strategies.record.passages import (
     readable,
     sentences,
     split,
+    unreadable,
 )
 from transom.strategies.text.identifiers import all_names, names_in
 from transom.strategies.text.spans import is_in, without
@@ -133,7 +133,6 @@ class Index:
         self._changed: dict[str, list[int]] = {}
         self._older: dict[int, Indexed] = {}
         self._older_tokens = 0
-        self._calls: dict[int, tuple[int, list[DoneCall]]] = {}
         self.names = lru_cache(CACHED_TEXTS)(all_names)
         """The names in a text of the window, cached."""
 
@@ -171,21 +170,15 @@ class Index:
         return found
 
     def calls_of(self, view: View, unit: Unit) -> list[DoneCall]:
-        """The calls of a turn, in order, each with its result. They are cached as long as the turn is indexed."""
+        """The calls of a turn, in order, each with its result."""
         head = unit.seqs[0]
-        calls = self.at(view, head).calls
-        if not calls:
+        if not (calls := self.at(view, head).calls):
             return []
-        answered, found = self._calls.get(head, (-1, []))
-        if answered != len(unit.seqs):  # a result came since
-            results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
-            found = [
-                DoneCall(head, at, action, seq := results.get(at, -1), self.at(view, seq).result if seq >= 0 else None)
-                for at, action in enumerate(calls)
-            ]
-            if head in self.entries and unit.seqs[-1] < self.n:
-                self._calls[head] = len(unit.seqs), found
-        return found
+        results = dict(zip(unit.answered_calls, unit.seqs[1:], strict=True))
+        return [
+            DoneCall(head, at, action, seq := results.get(at, -1), self.at(view, seq).result if seq >= 0 else None)
+            for at, action in enumerate(calls)
+        ]
 
     def forget_older(self) -> None:
         """Keep no more of the older entries than `OLDER` allows. Called between choices of passages: within one, two
@@ -230,7 +223,6 @@ class Index:
             self._changed.setdefault(name, []).append(entry.seq)
         while self._tokens - _counted(self.entries[first := next(iter(self.entries))].tokens) >= self.reach:
             removed = self.entries.pop(first)
-            self._calls.pop(first, None)
             self._count(removed, -1)
             for name in removed.changes:
                 self._changed[name].remove(first)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import quoting, texts
-from transom.core.edit import Span
+from transom.core.edit import Fold, Span
 from transom.core.log import stored
 from transom.core.message import Assistant, Fact
 from transom.core.policy import Target
@@ -22,14 +22,12 @@ from transom.core.view import View
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.outcome import outcome_text
 from transom.strategies.candidates import stays_visible
-from transom.strategies.record.changes import Changes, quoted_by
-from transom.strategies.record.failures import answered_failures
+from transom.strategies.record.changes_and_failures import answered_failures, changed_names, entry_number, made_by
 from transom.strategies.record.index import NEAR, DoneCall, Index
 from transom.strategies.record.message_quotes import MessageQuotes, Spans, merged
 from transom.strategies.record.passage_choice import TAG, PassageChoice, cover_words, name_quotes
-from transom.strategies.record.passages import Passage, readable, with_margins
+from transom.strategies.record.passages import Passage, argument_quotes, readable, text_quotes, with_margins
 from transom.strategies.record.plans import newest_plan
-from transom.strategies.record.quotes import argument_quotes, text_quotes
 from transom.strategies.record.record_text import CallLine, RecordTurn, record_text
 from transom.strategies.record.visible import covered_names, visible
 from transom.strategies.text.one_line import LONGEST_PATH
@@ -152,7 +150,7 @@ class _FoldedTurns:
     def __init__(self, view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], talk: float) -> None:
         self.view, self.target, self.run, self.talk = view, target, run, talk
         self.index = Index.of(view, target.budget.usable, target.indexes)
-        self.quoted_before = {seq for slot in run if isinstance(slot, FoldedSlot) for seq in quoted_by(view, slot)}
+        self.quoted_before = {seq for slot in run if isinstance(slot, FoldedSlot) for seq in _quoted_by(view, slot)}
         first, near = self.index.first(view), self.index.near(view, NEAR * target.budget.usable)
         least = [near if _was_folded(view, slot) else first for slot in run]
         reached = [(unit, key) for slot, key in zip(run, least, strict=True) for unit in units_in(slot, first)]
@@ -181,10 +179,8 @@ class _FoldedTurns:
         self.tokens = sum(slot.untrimmed_size.tokens for slot in run)
         self.tokens -= sum(unit.untrimmed_size.tokens for unit in staying)
         self.beside = visible(view, target, folded)  # what the window shows beside the new records
-        self.changes = Changes(view, target, self.index)
         self._turns: dict[tuple[object, ...], RecordTurn] = {}
         self._readable: dict[int, list[tuple[str, int]]] = {}
-        self._shown: dict[int, Span] = {}
 
     @cached_property
     def totals(self) -> tuple[str, int, int]:
@@ -312,19 +308,16 @@ class _FoldedTurns:
         left = room - choice.spent
         if by_words and left > MIN_FOR_WORDS * room:
             cover_words(view, index, choice, left, self.units)
-        taken = [(passages[at], self._with_margins(at)) for at in sorted(choice.taken)]
-        return merged(*({(one.entry, one.text): [shown]} for one, shown in taken))
+        taken = (passages[at] for at in sorted(choice.taken))
+        return merged(*({(one.entry, one.text): [self._with_margins(one)]} for one in taken))
 
-    def _with_margins(self, at: int) -> Span:
+    def _with_margins(self, passage: Passage) -> Span:
         """What is quoted of a passage that was chosen, with its margins."""
-        passage = self.passages[at]
-        if (found := self._shown.get(at)) is None:
-            start, end = passage.start, passage.end
-            if passage.margin and self.index.at(self.view, passage.entry).role != "note":
-                start, end = with_margins(self._text_of(passage), start, end)
-            # what stands before the first passage, and behind the last, was cut out of the text
-            found = self._shown[at] = passage.start if passage.first else start, passage.end if passage.last else end
-        return found
+        start, end = passage.start, passage.end
+        if passage.margin and self.index.at(self.view, passage.entry).role != "note":
+            start, end = with_margins(self._text_of(passage), start, end)
+        # what stands before the first passage, and behind the last, was cut out of the text
+        return passage.start if passage.first else start, passage.end if passage.last else end
 
     # ---- what the record says
 
@@ -349,7 +342,7 @@ class _FoldedTurns:
     def endings(self, size: float) -> list[str]:
         """The last lines: what the turns changed, and the newest plan."""
         lines: list[str] = []
-        if changed := self.changes.named(self.with_calls, size):
+        if changed := changed_names(self.view, self.target, self.index, self.with_calls, size):
             lines.append(texts.changed_line(changed))
         seq, plan = newest_plan(self.view, self.index, self.with_calls, self._whole, int(PLAN * size * 4))
         if plan:
@@ -403,12 +396,12 @@ class _FoldedTurns:
                 )
             )
         return RecordTurn(
-            first=self.changes.number(unit.seqs[0]),
+            first=entry_number(self.target, unit.seqs[0]),
             role=indexed.role,
             words=quoting.quote_marks("\n".join(words)) if words else "",
             media=indexed.media,
             calls=tuple(calls),
-            changes=bool(self.changes.made_by(unit)),
+            changes=bool(made_by(self.view, self.index, unit)),
         )
 
     def _outcome(self, done: DoneCall, said: str) -> str:
@@ -423,7 +416,7 @@ class _FoldedTurns:
         """The mark behind the outcome of a call that failed and later succeeded, with the entry of that success; empty
         for any other call."""
         later = self.answered.get((done.turn, done.at))
-        return texts.succeeded_at(self.changes.number(later)) if later is not None else ""
+        return texts.succeeded_at(entry_number(self.target, later)) if later is not None else ""
 
     def _quotes(self, seq: int, spans: Spans) -> dict[int, list[str]]:
         """What is quoted of each text of an entry of which something is: of a call under its index, of the words before
@@ -474,3 +467,9 @@ def _was_folded(view: View, slot: Slot) -> bool:
 
 def _shown_units(slot: Slot) -> Sequence[Unit]:
     return slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,)
+
+
+def _quoted_by(view: View, slot: FoldedSlot) -> tuple[int, ...]:
+    """The seqs of the entries that the text of a fold quotes; empty if the slot was made by no fold."""
+    fold = view.fetch(slot.seq).body
+    return fold.quotes if isinstance(fold, Fold) else ()

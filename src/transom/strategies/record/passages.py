@@ -1,9 +1,9 @@
-"""Passages: the pieces of original text of which a record is made."""
+"""Passages: the pieces of original text of which a record is made, how they are quoted, and what is never quoted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,7 +11,12 @@ from msgspec import Struct
 
 from transom.core.edit import Span
 from transom.core.message import Call, Fact, Note, Recalled, Text, addressed_parts, own_text
-from transom.strategies.actions.arguments import REPLACED, arguments, is_limit
+from transom.strategies.actions.action import Action
+from transom.strategies.actions.arguments import DESCRIBES, NUMBER, REPLACED, SETTINGS, arguments, is_limit
+from transom.strategies.actions.outcome import HEADER
+from transom.strategies.text.identifiers import names_of
+from transom.strategies.text.one_line import LONGEST_PATH
+from transom.strategies.text.spans import joined
 from transom.texts import cut_line_mark, gap_in_line, gap_mark
 
 WHOLE = 480
@@ -204,3 +209,94 @@ def quoted_spans(text: str, spans: list[Span]) -> str:
     first, last = spans[0][0], spans[-1][1]
     gap_before = "…" if first > 0 and text[first - 1] != "\n" else ""
     return gap_before + inner + ("…" if last < len(text) and "\n" not in text[last - 1 : last + 1] else "")
+
+
+# ---- quotes: the words of chosen spans, without what the line above them says already
+
+LEAST_QUOTED = 3
+"""Characters that are quoted of an argument or a result, at least: fewer say nothing alone."""
+
+
+def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[str]:
+    """The quote of these spans (at least one) of a message or a result, as a list of one text; empty if nothing is
+    left. Left out is the header of a shell's result, and a quote of a result that is too short to say anything. A
+    message may be short: a reply of the user may be `1`."""
+    header = HEADER.match(text) if is_result and spans[0][0] == 0 else None
+    quote = _quote(text, spans, header.end() if header else 0, len(text))
+    return [quote] if quote and not (is_result and _says_nothing(quote)) else []
+
+
+def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
+    """The quotes of these spans of a call's text (`call_text`), one for each argument that they reach.
+
+    Three kinds of arguments are not quoted: those that the line of the call says at length, those that are never quoted
+    (`Argument.is_unquoted`), and the words that describe a command. A command that changes no file has no quote: what
+    is longer than its line is a script that ran once.
+    """
+    found: list[str] = []
+    is_command = bool(action.commands)
+    if is_command and not action.changes:
+        return []
+    for one in arguments_in_text(call):
+        if (
+            one.is_unquoted
+            or _is_said(one, action.text, is_command=is_command)
+            or (is_command and one.name in DESCRIBES)
+        ):
+            continue
+        inside = [(start - one.start, end - one.start) for start, end in spans]
+        quote = _quote(one.value, inside, 0, len(one.value))
+        if quote and not _says_nothing(quote):
+            found.append(quote)
+    return found
+
+
+def _is_said(one: Argument, said: str, *, is_command: bool) -> bool:
+    """Whether an argument needs no quote: its value stands in the line, or is a setting without words."""
+    value = one.value[: 2 * len(said) + LONGEST_PATH]
+    line = " ".join(value.split())
+    is_in_line = line in said or (is_command and bool(said) and line.endswith(said))
+    return is_in_line or (one.name in SETTINGS and " " not in line)
+
+
+def _says_nothing(quote: str) -> bool:
+    """Whether a quote says nothing alone: fewer than 3 characters, `true`, `false`, `null`, or a whole number of fewer
+    than 4 digits, because a longer one may be an id. A `…` around it is ignored."""
+    words = quote.strip("… \n")
+    return len(words) < LEAST_QUOTED or (bool(NUMBER.fullmatch(words)) and not names_of(words))
+
+
+def _quote(text: str, spans: Sequence[Span], first: int, last: int) -> str:
+    clipped = [
+        (max(start, first), min(end, last)) for start, end in joined(spans) if min(end, last) > max(start, first)
+    ]
+    return quoted_spans(text, clipped) if any(text[start:end].strip() for start, end in clipped) else ""
+
+
+# ---- what nobody reads in the output of tools, and is never quoted
+
+SCANNED_FOR_NOISE = 200_000
+"""Characters at the start of a text that are looked at."""
+
+READABLE = 40
+"""Data has fewer quotation marks and slashes than one in this many characters; JSON and paths have more."""
+
+_NO_BLANKS = re.compile(r"(?<![!-~])(?:[!-~]{160,}+|(?:[A-Za-z0-9+/=_-]{40,}+\s++){4,})")
+_FRAME = re.compile(r"[\x1b\x08\u2800-\u28ff](?:(?<!\x1b)|\[(?![\d;]{0,20}m))")
+
+
+def unreadable(text: str) -> list[Span]:
+    """The spans of a text that nobody reads, such as encoded data and progress bars, in order, without overlaps. Only
+    the first `SCANNED_FOR_NOISE` characters are looked at, in time that is linear in their number."""
+    text = text[:SCANNED_FOR_NOISE]
+    spans = [found.span() for found in _NO_BLANKS.finditer(text) if _is_data(found[0])]
+    end = 0
+    for found in _FRAME.finditer(text):
+        if found.start() >= end:  # else its line is known
+            start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end()) + 1 or len(text)
+            spans.append((start, end))
+    return joined(spans)
+
+
+def _is_data(run: str) -> bool:
+    return "://" not in run and READABLE * sum(run.count(mark) for mark in "\"'/") < len(run)
