@@ -14,7 +14,7 @@ from transom.stores import SqliteStore
 from transom.testing import user_entries
 
 PROCESS = Path(__file__).with_name("opening_process.py")
-PROCESSES, FILES = 2, 60
+PROCESSES, FILES = 2, 30
 
 
 def open_at_once(kind: str, paths: list[Path]) -> list[list[str]]:
