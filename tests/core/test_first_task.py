@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transom import Budget, Conversation
-from transom.core.view_parts import MOST_TASK_MESSAGES
+from transom.core.reducer import MOST_TASK_MESSAGES
 from transom.testing import WordCounter
 
 

@@ -161,7 +161,7 @@ def test_calls_that_were_given_up_and_answered_late():
         conversation = Conversation.from_messages(messages[:2], budget=10_000_000)
         conversation.plan_request()
         conversation.extend(messages[2:])
-        assert len(conversation.view.calls.late_results) == len(messages) - 2
+        assert len(conversation.view.late_results) == len(messages) - 2
 
     assert_linear(of_calls, run, 1_000)
 

@@ -200,7 +200,7 @@ class ConversationMachine(RuleBasedStateMachine):
     def check_idempotent(self, state: dict[str, str]) -> None:
         """Law 8: as if the plan stood in the log and the request had not left."""
         live = self.conv.view
-        view = replace(live, prefix=replace(live.prefix, in_flight=None))
+        view = replace(live, in_flight=None)
         head = view.head_entry.body if view.head_entry is not None else Head()
         options = WindowOptions(head=head, state=state)
         again = plan(PlanRequest(view, options, self.conv.budget, policy_named(self.policy)))

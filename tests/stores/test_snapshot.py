@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from places import Place
 
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -43,12 +43,11 @@ SEEDS = range(60)
 
 def portrait(view: View) -> dict[str, Any]:
     """Every field of a view's parts as plain values, without the log, the counter and what is only remembered."""
-    parts = [view.calls, view.prefix, view.landmarks]
-    fields = {name: getattr(part, name) for part in parts for name in part.__struct_fields__}
-    own = ("total", "unit_of", "head_entry", "head_size", "live_edits", "restored")
-    fields |= {name: getattr(view, name) for name in own}
+    apart = {"log", "counter", "prefix_fingerprint"}
+    fields = {name: getattr(view, name) for name in view.__struct_fields__ if name not in apart}
+    fields["summaries"] = asdict(view.summaries)
     fields["slots"] = [_slot(slot) for slot in view.slots]
-    fields["notes"], fields["synthetic_results"] = list(view.notes.items()), list(view.calls.synthetic_results.items())
+    fields["notes"], fields["synthetic_results"] = list(view.notes.items()), list(view.synthetic_results.items())
     fields["digest"], fields["window"] = view.fingerprint(), _window(view)
     return fields
 
@@ -224,8 +223,8 @@ def _all(slot: Slot) -> list[Unit]:
 
 def test_calibration_survives() -> None:
     view = told(1).view
-    view = replace(view, prefix=replace(view.prefix, calibration=Calibration(1.37, ((9, 1.5),))))
-    assert decode_view(encode_view(view), view.log, COUNTER).prefix.calibration == view.prefix.calibration
+    view = replace(view, token_calibration=Calibration(1.37, ((9, 1.5),)))
+    assert decode_view(encode_view(view), view.log, COUNTER).token_calibration == view.token_calibration
 
 
 def test_an_empty_view() -> None:

@@ -206,7 +206,7 @@ def explained_window(name: str, window: Window) -> Explained:
         folds={fold.seq: fold.tokens for fold in folds},
         texts={fold.seq: _opening(fold.text) for fold in folds},
         losses=missing_names(view),
-        learned_limits=dict(view.prefix.learned_limits),
+        learned_limits=dict(view.model_limits),
         plans=_plans(view, rows),
         rows=rows,
     )

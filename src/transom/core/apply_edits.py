@@ -17,8 +17,7 @@ from transom.core.summary import Summary
 from transom.core.tokens import apply_trim, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim
 from transom.core.unit import Slot, Unit, with_media_message, with_trims
-from transom.core.view_builder import ViewBuilder
-from transom.core.view_parts import with_range
+from transom.core.view_builder import ViewBuilder, with_range
 
 
 def apply_edit(builder: ViewBuilder, entry: Entry) -> None:

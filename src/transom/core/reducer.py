@@ -33,13 +33,17 @@ from transom.core.message import (
 from transom.core.pairing import call_label_size, is_open, open_call, result_label_size
 from transom.core.persistent import appended, vector, with_value, without_key
 from transom.core.prefix_fingerprint import prefixes
+from transom.core.refused_reasoning import ALWAYS, after_refusal, after_reply
 from transom.core.slot_table import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary, tokens_spent
 from transom.core.tokens import ZERO, TokenCounter, head_size
 from transom.core.unit import REFUSED, FoldedSlot, Unit, new_unit, units_in, with_result, with_signature_stale
 from transom.core.view import View
-from transom.core.view_builder import ViewBuilder
-from transom.core.view_parts import ALWAYS, MOST_TASK_MESSAGES, Landmarks, after_refusal, after_reply, with_range
+from transom.core.view_builder import ViewBuilder, with_range
+
+MOST_TASK_MESSAGES = 8
+"""How many messages the first task has at most: all of them are in every window. Programs send a handful before the
+first answer (files, their own context, then the request); a log of nothing but user messages must stay foldable."""
 
 _UNKNOWN = "?"
 """The `signed_prefix` of a turn that was made on a prefix we do not know. It equals no real fingerprint, so the turn's
@@ -52,13 +56,13 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
 
     The time grows with the number of new entries. It does not grow with the log.
     """
-    builder = ViewBuilder(view)
+    builder = ViewBuilder.of(view)
     for entry in entries:
         assert entry.seq == builder.length, f"entry {entry.seq} after {builder.length} entries"
         if entry.counter != builder.counter.name:
             entry = builder.counted(entry)  # noqa: PLW2901 - the same entry
         handler = _HANDLERS.get(type(entry.body))
-        builder.add_entry(NO_UNIT if handler is None else handler(builder, entry))
+        builder.unit_of = builder.unit_of.plus((NO_UNIT if handler is None else handler(builder, entry),))
     return builder.view()
 
 
@@ -84,7 +88,7 @@ def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_pre
         return HIDDEN_MESSAGE
     if is_empty(fact):
         return EMPTY_MESSAGE
-    if builder.calls.waiting and not isinstance(fact, (Assistant, Failure)):
+    if builder.waiting and not isinstance(fact, (Assistant, Failure)):
         _end_provider_calls(builder)
     unit = new_unit(entry.seq if key is None else key, entry, signed_prefix, messages=builder.counter.messages(fact))
     _add_unit(builder, unit)
@@ -94,8 +98,7 @@ def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_pre
 def _set_newest_unit(builder: ViewBuilder, key: int) -> int:
     """Note that the unit with this key is the newest, unless a newer one is known. Returns the key. (Not called for
     notes, recalled text and handoffs.)"""
-    if key > builder.landmarks.newest_unit:
-        builder.landmarks = replace(builder.landmarks, newest_unit=key)
+    builder.newest_unit = max(builder.newest_unit, key)
     return key
 
 
@@ -106,15 +109,14 @@ def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
     signature_fits = False  # as far as is known: a unit that is inserted is checked later
     if unit.signed_prefix:
         signature_fits = is_last and not builder.signatures_unchecked and unit.signed_prefix == builder.fingerprint()
-        newest = max(unit.key, builder.prefix.newest_signed)
-        builder.prefix = replace(builder.prefix, has_signed=True, newest_signed=newest)
+        builder.has_signed, builder.newest_signed = True, max(unit.key, builder.newest_signed)
     if is_last:
         builder.append_slot(unit)
     else:
         builder.insert_slot(builder.slot_index(unit.key) + 1, unit)
     if unit.signed_prefix:
         builder.signatures_unchecked = not signature_fits
-    if (newest := builder.landmarks.compaction) is not None and unit.key < newest:  # it came late
+    if (newest := builder.compaction) is not None and unit.key < newest:  # it came late
         at = builder.slot_index(newest)
         compaction = builder.slots[at]
         assert isinstance(compaction, Unit)
@@ -138,19 +140,17 @@ def _user(builder: ViewBuilder, entry: Entry) -> int:
 def _note_user_message(builder: ViewBuilder, key: int) -> None:
     """Note that the user has spoken at this key: it is the newest user message, and before the model's first answer a
     part of the first task too."""
-    known = builder.landmarks
-    is_of_task = known.first_answer is None and len(known.first_task) < MOST_TASK_MESSAGES
-    task = (*known.first_task, key) if is_of_task else known.first_task
-    builder.landmarks = replace(known, newest_user=key, first_task=task)
+    builder.newest_user = key
+    if builder.first_answer is None and len(builder.first_task) < MOST_TASK_MESSAGES:
+        builder.first_task = (*builder.first_task, key)
 
 
 def _note_answer(builder: ViewBuilder, key: int) -> None:
     """Note that the model has answered at this key. If that is the first answer, the first task ends in front of it:
     what the user said while its request was in flight is no part of the task."""
-    known = builder.landmarks
-    if known.first_task and key > known.first_task[0] and (known.first_answer is None or key < known.first_answer):
-        task = tuple(each for each in known.first_task if each < key)
-        builder.landmarks = replace(known, first_task=task, first_answer=key)
+    task, known = builder.first_task, builder.first_answer
+    if task and key > task[0] and (known is None or key < known):
+        builder.first_task, builder.first_answer = tuple(each for each in task if each < key), key
 
 
 def _note(builder: ViewBuilder, entry: Entry) -> int:
@@ -159,18 +159,19 @@ def _note(builder: ViewBuilder, entry: Entry) -> int:
     assert isinstance(note, Note)
     if note.key:
         builder.notes = with_value(builder.notes, note.key, (entry.seq, note.text))
-    if note.refs:
-        builder.calls = builder.calls.without_late_results(note.refs)
+    for seq in note.refs:
+        if seq in builder.late_results:
+            builder.late_results = without_key(builder.late_results, seq)
     return _fact(builder, entry)
 
 
 def _take_answered_request(builder: ViewBuilder, answers: int | None) -> Sent | None:
     """The request in flight, if `answers` is its seq; from now on no request is in flight. Otherwise None, and nothing
     changes."""
-    in_flight = builder.prefix.in_flight
+    in_flight = builder.in_flight
     if answers is None or in_flight is None or in_flight.seq != answers:
         return None
-    builder.prefix = replace(builder.prefix, in_flight=None)
+    builder.in_flight = None
     assert isinstance(in_flight.body, Sent)
     return in_flight.body
 
@@ -183,20 +184,15 @@ def _assistant(builder: ViewBuilder, entry: Entry) -> int:
     sent = _take_answered_request(builder, turn.answers)
     if sent is not None and turn.usage is not None and turn.dialect == builder.counter.dialect:
         # (another provider's tokens say nothing about this one's)
-        learned = builder.prefix.calibration.learn(sent, turn.usage)
-        builder.prefix = replace(builder.prefix, calibration=learned)
-    if sent is not None and builder.prefix.learned_limits:
-        size = answered_size(sent, turn.usage, builder.prefix.calibration)
-        limits = limits_after_reply(builder.prefix.learned_limits, sent.model, size)
-        builder.prefix = replace(builder.prefix, learned_limits=limits)
+        builder.token_calibration = builder.token_calibration.learn(sent, turn.usage)
+    if sent is not None and builder.model_limits:
+        size = answered_size(sent, turn.usage, builder.token_calibration)
+        builder.model_limits = limits_after_reply(builder.model_limits, sent.model, size)
     place = None if sent is None else turn.answers
     compacts = _compact(builder, entry, turn, place) if turn.is_compaction else False
     signed_prefix, model = "", entry.meta.model if entry.meta is not None else ""
-    known = builder.prefix.refused_reasoning
-    is_refused = bool(turn.reasoning) and known.get(model) == ALWAYS
-    if known:
-        known = after_reply(known, model, has_reasoning=bool(turn.reasoning))
-        builder.prefix = replace(builder.prefix, refused_reasoning=known)
+    is_refused = bool(turn.reasoning) and builder.refused_reasoning.get(model) == ALWAYS
+    builder.refused_reasoning = after_reply(builder.refused_reasoning, model, has_reasoning=bool(turn.reasoning))
     if any(thought.bound for thought in turn.reasoning) and not is_refused:
         signed_prefix = _behind_compaction(builder) if compacts else _signed_on(builder, entry, sent)
     key = _fact(builder, entry, key=place, signed_prefix=signed_prefix)
@@ -213,24 +209,24 @@ def _assistant(builder: ViewBuilder, entry: Entry) -> int:
 def _follow_provider_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
     """Note which calls of the provider's own tools wait for a later turn, after this turn with the unit `key`. A turn
     that goes on with none of the waiting calls ends them all: their results will not come."""
-    waiting = builder.calls.waiting
+    waiting = builder.waiting
     if not waiting and not turn.pending_calls:
         return
     reached = [waiting[label] for label in turn.continued_calls if label in waiting]
     still = {label: made for label, made in waiting.items() if label not in turn.continued_calls} if reached else {}
-    still |= {label: waiting.get(label, key) for label in turn.pending_calls}
-    spans = with_range(builder.calls.spans, min(reached), key) if reached else builder.calls.spans
-    builder.calls = replace(builder.calls, waiting=still, spans=spans)
+    builder.waiting = still | {label: waiting.get(label, key) for label in turn.pending_calls}
+    if reached:
+        builder.spans = with_range(builder.spans, min(reached), key)
 
 
 def _end_provider_calls(builder: ViewBuilder) -> None:
     """Forget the calls of the provider's own tools that wait, because a fact came that is not the model's. Exception:
     if a turn of them has also called tools of the client, they go on waiting, because results are what must come
     now."""
-    slots = [builder.slots[builder.slot_index(key)] for key in set(builder.calls.waiting.values())]
+    slots = [builder.slots[builder.slot_index(key)] for key in set(builder.waiting.values())]
     turns = [slot.first_fact for slot in slots if isinstance(slot, Unit)]
     if not any(isinstance(turn, Assistant) and turn.calls for turn in turns):
-        builder.calls = replace(builder.calls, waiting={})
+        builder.waiting = {}
 
 
 def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | None) -> bool:
@@ -245,21 +241,20 @@ def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | N
         return False
     stop = builder.slot_index(key) + 1
     builder.seal(stop, entry, entry.seq)
-    builder.landmarks = Landmarks(compaction=key, newest_unit=builder.landmarks.newest_unit)
+    builder.compaction, builder.first_task, builder.first_answer, builder.newest_user = key, (), None, None
     for unit in (unit for slot in builder.slots[1 if stop else 0 :] for unit in units_in(slot)):
         if unit.by_user:
             _note_user_message(builder, unit.key)
         elif isinstance(unit.first_fact, Assistant):
             _note_answer(builder, unit.key)
-    open_units = tuple(unit for unit in builder.calls.open_units if unit > key)
-    waiting = {label: made for label, made in builder.calls.waiting.items() if made > key}
-    builder.calls = replace(builder.calls, open_units=open_units, waiting=waiting)
+    builder.open_units = tuple(unit for unit in builder.open_units if unit > key)
+    builder.waiting = {label: made for label, made in builder.waiting.items() if made > key}
     return True
 
 
 def _is_compacted(builder: ViewBuilder, key: int) -> bool:
     """Whether the unit with this key precedes the provider's newest compaction."""
-    return builder.landmarks.compaction is not None and key < builder.landmarks.compaction
+    return builder.compaction is not None and key < builder.compaction
 
 
 def _behind_compaction(builder: ViewBuilder) -> str:
@@ -289,9 +284,9 @@ def _signed_on(builder: ViewBuilder, entry: Entry, sent: Sent | None) -> str:
 
 def _open_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
     """Note that the calls of a new turn wait for results, and add the size of their labels to it."""
-    for label in {call.id for call in turn.calls if call.id in builder.calls.synthetic_results}:
+    for label in {call.id for call in turn.calls if call.id in builder.synthetic_results}:
         builder.drop_synthetic_result(label)  # a label that is used again names the new call from now on
-    builder.calls = replace(builder.calls, open_units=appended(builder.calls.open_units, key))
+    builder.open_units = appended(builder.open_units, key)
     extra = call_label_size(builder.counter, turn, key)
     if extra != ZERO:
         at = builder.slot_index(key)
@@ -314,15 +309,14 @@ def _failure(builder: ViewBuilder, entry: Entry) -> int:
         builder.summaries = replace(builder.summaries, spent=spent)
     if failure.failure == REASONING_REFUSED:
         is_some_left = _refuse_reasoning(builder, entry)
-        refusing = after_refusal(builder.prefix.refused_reasoning, failure.model, is_some_left=is_some_left)
-        builder.prefix = replace(builder.prefix, refused_reasoning=refusing)
+        refusing = after_refusal(builder.refused_reasoning, failure.model, is_some_left=is_some_left)
+        builder.refused_reasoning = refusing
     if failure.used and sent is not None:
-        learned = builder.prefix.calibration.refused(sent, failure.used)
-        builder.prefix = replace(builder.prefix, calibration=learned)
+        builder.token_calibration = builder.token_calibration.refused(sent, failure.used)
     if failure.limit and failure.model:
-        known, calibration = builder.prefix.learned_limits, builder.prefix.calibration
+        known, calibration = builder.model_limits, builder.token_calibration
         limit = limit_after_failure(known.get(failure.model), failure, sent, calibration, entry.seq)
-        builder.prefix = replace(builder.prefix, learned_limits=with_value(known, failure.model, limit))
+        builder.model_limits = with_value(known, failure.model, limit)
     return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
 
 
@@ -338,7 +332,7 @@ def _refuse_reasoning(builder: ViewBuilder, entry: Entry) -> bool:
     unsealed = (slot for slot in builder.slots if isinstance(slot, Unit) or not slot.sealed)
     units = (unit for slot in unsealed for unit in units_in(slot))
     turns = [unit.key for unit in units if unit.signed_prefix != REFUSED and _has_reasoning(builder, unit)]
-    newest = builder.landmarks.newest_user
+    newest = builder.newest_user
     before = [key for key in turns if newest is not None and key < newest]
     changed: list[int] = []
     for key in before or turns:
@@ -377,22 +371,20 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
         _late_result(builder, entry, result)
         return STRAY_RESULT
     unit, index = found
-    if not result.synthetic and (unit.key, index) in builder.calls.approvals:
-        approvals = without_key(builder.calls.approvals, (unit.key, index))
-        builder.calls = replace(builder.calls, approvals=approvals)
+    if not result.synthetic and (unit.key, index) in builder.approvals:
+        builder.approvals = without_key(builder.approvals, (unit.key, index))
     at = builder.slot_index(unit.key)
     label_size = result_label_size(builder.counter, unit, index, result)
     unit = with_result(unit, index, entry, label_size, counter=builder.counter)
     builder.replace_slot(at, unit)
     builder.forget_fingerprint(at, seen_by_others=at < len(builder.slots) - 1)
     if not unit.open_bits:
-        still_open = vector(key for key in builder.calls.open_units if key != unit.key)
-        builder.calls = replace(builder.calls, open_units=still_open)
+        builder.open_units = vector(key for key in builder.open_units if key != unit.key)
     turn = unit.first_fact
     assert isinstance(turn, Assistant)
     if result.synthetic and turn.calls[index].id:
-        known = with_value(builder.calls.synthetic_results, turn.calls[index].id, (unit.key, index))
-        builder.calls = replace(builder.calls, synthetic_results=known)
+        label = turn.calls[index].id
+        builder.synthetic_results = with_value(builder.synthetic_results, label, (unit.key, index))
     return unit.key
 
 
@@ -402,10 +394,10 @@ def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None
     If the call needed approval, its result may be synthetic too, for example because the tool took too long: so far the
     model knows only that the call waits.
     """
-    known, label = builder.calls.synthetic_results, result.call
+    known, label = builder.synthetic_results, result.call
     lost_to = None if result.synthetic else known.get(label)
     if lost_to is None and (place := result.place) is not None:
-        _, state = builder.calls.approvals.get(place, (0, "answered"))
+        _, state = builder.approvals.get(place, (0, "answered"))
         # (what the provider has compacted has no results)
         is_closed = state != "answered" and place[1] in builder.path_to(place[0])[1].answered_calls
         lost_to = place if is_closed else None
@@ -413,10 +405,9 @@ def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None
         return
     if not result.synthetic and known.get(label) == lost_to:
         builder.drop_synthetic_result(label)
-    late = with_value(builder.calls.late_results, entry.seq, lost_to)
-    builder.calls = replace(builder.calls, late_results=late)
-    if lost_to in builder.calls.approvals:
-        _set_approval(builder, lost_to, builder.calls.approvals[lost_to][0], "answered")
+    builder.late_results = with_value(builder.late_results, entry.seq, lost_to)
+    if lost_to in builder.approvals:
+        _set_approval(builder, lost_to, builder.approvals[lost_to][0], "answered")
 
 
 def _approval(builder: ViewBuilder, entry: Entry) -> int:
@@ -427,7 +418,7 @@ def _approval(builder: ViewBuilder, entry: Entry) -> int:
     """
     approval = entry.body
     assert isinstance(approval, Approval)
-    before = builder.calls.approvals.get(approval.place)
+    before = builder.approvals.get(approval.place)
     if approval.state == "pending":  # that of a sub-agent waits again if another call in it needs approval
         applies = (before is None or before[1] == "started") and is_open(builder, approval.place)
     else:
@@ -446,8 +437,7 @@ _DECIDED_AFTER: Mapping[str, tuple[str, ...]] = {
 
 
 def _set_approval(builder: ViewBuilder, place: CallPlace, seq: int, state: str) -> None:
-    approvals = with_value(builder.calls.approvals, place, (seq, state))
-    builder.calls = replace(builder.calls, approvals=approvals)
+    builder.approvals = with_value(builder.approvals, place, (seq, state))
 
 
 def _head(builder: ViewBuilder, entry: Entry) -> int:
@@ -458,12 +448,11 @@ def _head(builder: ViewBuilder, entry: Entry) -> int:
     """
     head = entry.body
     assert isinstance(head, Head)
-    prefix = builder.prefix
-    is_first = builder.head_entry is None and not prefix.sent_fingerprint
+    is_first = builder.head_entry is None and not builder.sent_fingerprint
     if is_first and builder.signatures_unchecked:
         builder.recheck_signatures()
-    if prefix.in_flight is not None or prefix.shared_slots or builder.head_entry is not None:
-        builder.prefix = replace(prefix, shared_slots=-1, first_break=(-1, entry.seq, "head"))
+    if builder.in_flight is not None or builder.shared_slots or builder.head_entry is not None:
+        builder.shared_slots, builder.first_break = -1, (-1, entry.seq, "head")
     builder.head_entry = entry
     builder.forget_fingerprint(-1)
     size = head_size(head, entry.tokens[0])
@@ -478,16 +467,9 @@ def _sent(builder: ViewBuilder, entry: Entry) -> int:
     """Note that a request is in flight, and what it showed."""
     sent = entry.body
     assert isinstance(sent, Sent)
-    before = builder.prefix
-    builder.prefix = replace(
-        before,
-        in_flight=entry,
-        sent_tokens=sent.tokens,
-        sent_fingerprint=sent.fingerprint,
-        shared_slots=len(builder.slots),
-        first_break=None,
-        since_break=since_break_with(sent, before.since_break),
-    )
+    builder.in_flight, builder.sent_tokens, builder.sent_fingerprint = entry, sent.tokens, sent.fingerprint
+    builder.shared_slots, builder.first_break = len(builder.slots), None
+    builder.since_break = since_break_with(sent, builder.since_break)
     builder.summaries = replace(builder.summaries, sent=builder.summaries.sent + sent.tokens)
     return NO_UNIT
 
@@ -514,7 +496,7 @@ def _forked(builder: ViewBuilder, entry: Entry) -> int:
     """Begin the usage at 0: the entries before are a copy, and their requests were billed to another conversation. A
     call that was approved there waits for approval again, because it is run there."""
     builder.usage = builder.usage.plus_entry(entry)
-    for place, (seq, state) in builder.calls.approvals.items():
+    for place, (seq, state) in builder.approvals.items():
         if state == "approved":
             _set_approval(builder, place, seq, "pending")
     return NO_UNIT

@@ -8,20 +8,25 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from transom.cache_prices import SinceBreak
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Approval, Body, Entry, Forked, Sent
+from transom.core.entry import Approval, Body, CallPlace, Entry, Forked, Sent
 from transom.core.folded_slot import Path, child_at
+from transom.core.learned_limit import LearnedLimit
 from transom.core.log import Log
 from transom.core.message import Assistant, Opaque
 from transom.core.persistent import IntVector, index_after
+from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.summary import Summaries, Summary
-from transom.core.tokens import FormatCounter, apply_trim
+from transom.core.tokens import ZERO, FormatCounter, Size, apply_trim
 from transom.core.trims import find_part
 from transom.core.unit import FoldedSlot, Slot, Unit, new_unit
-from transom.core.view_parts import Calls, Landmarks, Prefix
+from transom.core.usage import Calibration, TotalUsage
 
 NO_UNIT, STRAY_RESULT, EMPTY_MESSAGE, HIDDEN_MESSAGE = -1, -2, -3, -4
 """What stands in place of a unit's key for an entry that is in no unit.
@@ -31,59 +36,122 @@ open call. `EMPTY_MESSAGE`: a message without content. `HIDDEN_MESSAGE`: a fact 
 """
 
 _first = attrgetter("first")
+_EMPTY: Mapping[Any, Any] = {}
 
 _UNCOUNTED = (Sent, Forked, Approval, Pin, Undo, Opaque, Summary)
 """Bodies that have no token counts."""
 
 
-class SlotTable:
-    """What a view and the builder of the next view have in common. `View` explains the fields.
+class SlotTable(Struct, eq=False):
+    """What a view and the builder of the next view have in common: all the fields of a view.
 
     Most methods take the key of a unit, and need one that exists. Those that take a seq say what they return for an
     entry that is in no unit.
     """
 
-    __slots__ = ()
-
     log: Log
     counter: FormatCounter
-    slots: tuple[Slot, ...]
-    calls: Calls
-    prefix: Prefix
-    landmarks: Landmarks
-    live_edits: IntVector
-    summaries: Summaries
+    total: Size
+    """The size of the window, with head and request overhead; raw tokens."""
+    slots: tuple[Slot, ...] = ()
+    """The slots of the window, in key order: units and `FoldedSlot`s."""
+    unit_of: IntVector = field(default_factory=IntVector)
+    """For each entry of the log the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY_RESULT`,
+    `EMPTY_MESSAGE`, `HIDDEN_MESSAGE`)."""
+    head_entry: Entry | None = None
+    """The entry of the newest head; None if there is none."""
+    head_size: Size = ZERO
+    """The size of the head."""
+    live_edits: IntVector = field(default_factory=IntVector)
+    """The seqs of the folds, trims and pins that apply and were not undone, rising."""
+    restored: tuple[tuple[int, int], ...] = ()
+    """Ranges of keys where folds were undone; they rise and do not overlap."""
+    notes: Mapping[str, tuple[int, str]] = _EMPTY
+    """For each key of state the seq and the text of its newest note."""
+    summaries: Summaries = field(default_factory=Summaries)
+    """What is known of the log's summaries."""
+    usage: TotalUsage = TotalUsage()
+    """What the requests of the log took, whatever became of their replies."""
+    prefix_fingerprint: PrefixFingerprint = field(default_factory=PrefixFingerprint)
+
+    # ---- tool calls that have no real result
+
+    open_units: tuple[int, ...] = ()
+    """The keys of the units that have calls without a result, rising."""
+    synthetic_results: Mapping[str, tuple[int, int]] = _EMPTY
+    """By provider's id: the calls that a late result may still answer, because a synthetic result has closed them. Each
+    with the key of the turn and the index of the call."""
+    late_results: Mapping[int, tuple[int, int]] = _EMPTY
+    """The real results that came after a synthetic one and that no note has given to the model yet: by the seq of the
+    result, rising, the key of the turn and the index of the call."""
+    approvals: Mapping[CallPlace, tuple[int, str]] = _EMPTY
+    """The calls that need or needed a person's approval and have no real result in their turn (a synthetic one may say
+    that the call waits). Each with the seq of its newest `Approval` and the state: that of the entry, or "answered" if
+    the result came late."""
+    waiting: Mapping[str, int] = _EMPTY
+    """The calls of the provider's own tools whose results come in a later turn, by id; each with the key of the unit
+    that made it."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """The spans of such calls: from the key of the unit that made a call to the key of the one with its result. They
+    are sorted, and do not overlap."""
+
+    # ---- what was sent last, how much of it the window still begins with, and what the replies have taught
+
+    in_flight: Entry | None = None
+    """The `Sent` of the request that has no reply yet; None if no request is in flight."""
+    sent_tokens: int = 0
+    """The raw tokens of the last request; 0 before the first."""
+    sent_fingerprint: str = ""
+    """The fingerprint of the last request; empty before the first."""
+    shared_slots: int = 0
+    """How many slots, from the first on, are as the last request had them. 0 before the first request, or if the first
+    slot has changed; -1 if the head has changed."""
+    first_break: tuple[int, int, str] | None = None
+    """The index of the first slot that differs from the last request (-1: the head), the seq of the entry that changed
+    it, and why. None: nothing differs."""
+    since_break: SinceBreak = SinceBreak()
+    """Token sums of the requests since the cached prefix last broke; they say when a compaction pays."""
+    token_calibration: Calibration = Calibration()
+    """How the provider's token counts compare with ours."""
+    has_signed: bool = False
+    """Whether any turn of the log has reasoning that is bound to the exact prefix that it was made on."""
+    newest_signed: int = -1
+    """No unit behind this key shows bound reasoning."""
+    model_limits: Mapping[str, LearnedLimit] = _EMPTY
+    """What a request to a model may have, by "provider:model": of models that refused one as too long. If the provider
+    did not say its limit, it is derived from the size of what was refused."""
+    refused_reasoning: Mapping[str, int] = _EMPTY
+    """By "provider:model": what is known of a model that refused reasoning and has taken none since. See
+    `refused_reasoning.after_refusal`."""
+
+    # ---- the units that plans treat specially; where the provider has compacted, those behind its compaction
+
+    first_task: tuple[int, ...] = ()
+    """The keys of the user's messages before the model's first answer, the first eight of them. Messages that a program
+    injected do not count. Where the provider has compacted, only what is behind its compaction counts."""
+    first_answer: int | None = None
+    """The key of the model's first answer to the first task; None if there is none."""
+    newest_user: int | None = None
+    """The key of the newest user message; None if there is none. A message that a program injected does not count, nor
+    one that the provider has compacted."""
+    compaction: int | None = None
+    """The key of the newest turn with the provider's own compaction; None if there is none. What precedes it is not
+    shown, and no fold takes it."""
+    newest_unit: int = -1
+    """The key of the newest unit that is no note, recalled text or handoff; -1 if there is none."""
 
     @property
     def length(self) -> int:
         """The number of entries of the log that the slots show."""
-        raise NotImplementedError
+        return len(self.unit_of)
 
     def key_of(self, entry: int) -> int:
-        """The key of an entry's unit; below 0 if the entry is in none (see `NO_UNIT`)."""
-        raise NotImplementedError
+        """The key of the unit of an entry; below 0 if it is in none (see `NO_UNIT`). The log must have the entry."""
+        return self.unit_of[entry]
 
-    @property
-    def in_flight(self) -> Entry | None:
-        """The `Sent` of the request that has no reply yet; None if no request is in flight."""
-        return self.prefix.in_flight
-
-    @property
-    def open_units(self) -> tuple[int, ...]:
-        """The keys of the units that have calls without a result, rising."""
-        return self.calls.open_units
-
-    @property
-    def waiting(self) -> Mapping[str, int]:
-        """The calls of the provider's own tools whose results come in a later turn, by id; each with the key of the
-        unit that made it."""
-        return self.calls.waiting
-
-    @property
-    def compaction(self) -> int | None:
-        """The key of the newest turn with the provider's own compaction; None if there is none. What precedes it is not
-        shown, and no fold takes it."""
-        return self.landmarks.compaction
+    def fingerprint(self) -> str:
+        """A hash of everything that the window shows, head first, in hexadecimal."""
+        return self.prefix_fingerprint.fingerprint(self.head_entry, self.slots)
 
     # ---- where things are
 

@@ -14,72 +14,34 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from transom.cache_prices import SinceBreak
 from transom.core.edit import Edit, Fold, Trim
-from transom.core.entry import Body, CallPlace, Entry, Meta
+from transom.core.entry import Body, Entry, Meta
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
-from transom.core.persistent import IntVector
 from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.refusal import refusal
 from transom.core.slot_table import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT, SlotTable
-from transom.core.summary import Summaries, Summary
-from transom.core.tokens import ZERO, FormatCounter, Size, TokenCounter, sum_sizes
+from transom.core.summary import Summary
+from transom.core.tokens import FormatCounter, Size, TokenCounter, sum_sizes
 from transom.core.trims import effective_trims, find_part, trims_at, trims_of_entry
 from transom.core.unit import Slot, Unit
-from transom.core.usage import TotalUsage
-from transom.core.view_parts import Calls, Landmarks, Prefix
 
 __all__ = ["EMPTY_MESSAGE", "HIDDEN_MESSAGE", "NO_UNIT", "STRAY_RESULT", "View"]
 
 _NO_HEAD = Head()
-_NO_NOTES: Mapping[str, tuple[int, str]] = {}
 
 
-class View(SlotTable, Struct, frozen=True, eq=False):
+class View(SlotTable, frozen=True, eq=False):  # pyright: ignore[reportGeneralTypeIssues] - msgspec can freeze it
     """What a log shows after its first `length` entries: the slots of the window, and what a plan must know besides.
 
     `log`: where entries are read from. `counter`: counts tokens in the dialect. `prefix_fingerprint`: caches the hash
-    of the first slots, for `fingerprint`. The fields of `calls`, `prefix` and `landmarks` that are read often are also
-    properties of the view.
+    of the first slots, for `fingerprint`.
 
     A method with a parameter `key` or `keys` takes keys of units that exist; it does not check them. (`slot_index` says
     what it returns for others.)
     """
-
-    log: Log
-    counter: FormatCounter
-    total: Size
-    """The size of the window, with head and request overhead; raw tokens."""
-    slots: tuple[Slot, ...] = ()
-    """The slots of the window, in key order: units and `FoldedSlot`s."""
-    unit_of: IntVector = field(default_factory=IntVector)
-    """For each entry of the log the key of its unit; below 0 if it is in none (see `NO_UNIT`, `STRAY_RESULT`,
-    `EMPTY_MESSAGE`, `HIDDEN_MESSAGE`)."""
-    head_entry: Entry | None = None
-    """The entry of the newest head; None if there is none."""
-    head_size: Size = ZERO
-    """The size of the head."""
-    calls: Calls = Calls()
-    """Tool calls that have no real result."""
-    prefix: Prefix = Prefix()
-    """What was sent last, and how much of it the window still begins with."""
-    landmarks: Landmarks = Landmarks()
-    """The units that plans treat specially."""
-    live_edits: IntVector = field(default_factory=IntVector)
-    """The seqs of the folds, trims and pins that apply and were not undone, rising."""
-    restored: tuple[tuple[int, int], ...] = ()
-    """Ranges of keys where folds were undone; they rise and do not overlap."""
-    notes: Mapping[str, tuple[int, str]] = _NO_NOTES
-    """For each key of state the seq and the text of its newest note."""
-    summaries: Summaries = field(default_factory=Summaries)
-    """What is known of the log's summaries."""
-    usage: TotalUsage = TotalUsage()
-    """What the requests of the log took, whatever became of their replies."""
-    prefix_fingerprint: PrefixFingerprint = field(default_factory=PrefixFingerprint)
 
     @staticmethod
     def empty(log: Log, counter: TokenCounter) -> View:
@@ -95,13 +57,6 @@ class View(SlotTable, Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         return f"View({self.length} entries, {len(self.slots)} slots, {self.tokens} tokens)"
 
-    # ---- its parts, flat
-
-    @property
-    def length(self) -> int:
-        """The number of entries of the log that the view shows."""
-        return len(self.unit_of)
-
     @property
     def tokens(self) -> int:
         """The tokens of the window as its provider counts them: calibrated, as budgets compare them."""
@@ -112,74 +67,27 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         or behind it."""
         if not 0 < at < len(self.slots):
             return False
-        spans, key = self.calls.spans, self.slots[at].first
+        spans, key = self.spans, self.slots[at].first
         found = bisect_left(spans, key, key=lambda span: span[1])
         return found < len(spans) and spans[found][0] < key
-
-    @property
-    def late_results(self) -> Mapping[int, tuple[int, int]]:
-        """The real results that came after a synthetic one and that no note has given to the model yet: by the seq of
-        the result, rising, the key of the turn and the index of the call."""
-        return self.calls.late_results
-
-    @property
-    def approvals(self) -> Mapping[CallPlace, tuple[int, str]]:
-        """The calls that need or needed a person's approval and have no real result in their turn (a synthetic one may
-        say that the call waits). Each with the seq of its newest `Approval` and the state: that of the entry, or
-        "answered" if the result came late."""
-        return self.calls.approvals
-
-    @property
-    def sent_tokens(self) -> int:
-        """The raw tokens of the last request; 0 before the first."""
-        return self.prefix.sent_tokens
-
-    @property
-    def shared_slots(self) -> int:
-        """How many slots, from the first on, are as the last request had them. 0 before the first request, or if the
-        first slot has changed; -1 if the head has changed."""
-        return self.prefix.shared_slots
-
-    @property
-    def first_break(self) -> tuple[int, int, str] | None:
-        """The index of the first slot that differs from the last request (-1: the head), the seq of the entry that
-        changed it, and why. None: nothing differs."""
-        return self.prefix.first_break
-
-    @property
-    def since_break(self) -> SinceBreak:
-        """Token sums of the requests since the cached prefix last broke; they say when a compaction pays."""
-        return self.prefix.since_break
 
     @property
     def calibration(self) -> float:
         """How many of the provider's tokens one of ours is: 1 until a reply or a refusal says otherwise, and always
         from 0.8 to 2. Multiply raw tokens by it."""
-        return self.prefix.calibration.ratio
+        return self.token_calibration.ratio
 
     @property
     def learned_limits(self) -> Mapping[str, int]:
         """The tokens, as the provider counts them, that a request to a model may have: by "provider:model", for models
         that have refused a longer one. Replies raise them again: see `transom.core.learned_limit`."""
-        return {model: limit.tokens for model, limit in self.prefix.learned_limits.items()}
-
-    @property
-    def first_task(self) -> tuple[int, ...]:
-        """The keys of the user's messages before the model's first answer, the first eight of them. Messages that a
-        program injected do not count. Where the provider has compacted, only what is behind its compaction counts."""
-        return self.landmarks.first_task
-
-    @property
-    def newest_user(self) -> int | None:
-        """The key of the newest user message; None if there is none. A message that a program injected does not count,
-        nor one that the provider has compacted."""
-        return self.landmarks.newest_user
+        return {model: limit.tokens for model, limit in self.model_limits.items()}
 
     @property
     def required(self) -> tuple[int, ...]:
         """The keys of the units that must be in every window: the first task and the newest user message, each once,
         rising."""
-        first_task, newest = self.landmarks.first_task, self.landmarks.newest_user
+        first_task, newest = self.first_task, self.newest_user
         return first_task if newest is None or newest in first_task else (*first_task, newest)
 
     @property
@@ -201,11 +109,6 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         return 0 if self.compaction is None else self.slot_index(self.compaction) + 1
 
     @property
-    def newest_unit(self) -> int:
-        """The key of the newest unit that is no note, recalled text or handoff; -1 if there is none."""
-        return self.landmarks.newest_unit
-
-    @property
     def summary(self) -> tuple[int, Summary] | None:
         """The newest summary that was not undone, with its seq; None if there is none."""
         return next(self.newest_summaries(), None)
@@ -225,10 +128,6 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         return head if isinstance(head, Head) else _NO_HEAD
 
     # ---- where things are
-
-    def key_of(self, entry: int) -> int:
-        """The key of the unit of an entry; below 0 if it is in none. The log must have the entry."""
-        return self.unit_of[entry]
 
     def slot_of(self, entry: int) -> int | None:
         """The index of the slot that holds the unit of this entry, folded or not; None if the entry is in no unit."""
@@ -298,7 +197,3 @@ class View(SlotTable, Struct, frozen=True, eq=False):
         if at >= 0 and slot.key <= self.restored[at][1]:
             return True
         return any(all(trim.seq <= seq for trim in trims_at(slot.trims, place)) for place, seq in slot.undone_trims)
-
-    def fingerprint(self) -> str:
-        """A hash of everything that the window shows, head first, in hexadecimal."""
-        return self.prefix_fingerprint.fingerprint(self.head_entry, self.slots)

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from transom.core.entry import Entry
 from transom.core.folded_slot import SEALED, make_sealed
@@ -18,82 +19,34 @@ from transom.core.unit import Slot, Unit, with_signature_stale
 from transom.core.view import View
 
 
-class ViewBuilder(SlotTable):
+class ViewBuilder(SlotTable, eq=False):
     """A view that can be changed. It starts with the fields of the old view; `view` makes the new view of them.
 
     The fields share the data of the old view (`core/persistent.py`): what an entry does not change is not copied.
     """
 
-    def __init__(self, view: View) -> None:
-        self.log, self.counter = view.log, view.counter
-        self.slots = view.slots
-        self.total = view.total
-        self._known_units = view.unit_of
-        self._new_units: list[int] = []
-        self.head_entry, self.head_size = view.head_entry, view.head_size
-        self.calls, self.landmarks = view.calls, view.landmarks
-        self.notes: Mapping[str, tuple[int, str]] = view.notes
-        self.live_edits = view.live_edits
-        self.restored = view.restored
-        self.prefix = view.prefix
-        self.summaries = view.summaries
-        self.usage = view.usage
-        self._fingerprint = PrefixFingerprint(view.prefix_fingerprint.remembered)
-        self.signatures_unchecked = False
-        """True if something in front of bound reasoning may have changed: which reasoning may show must be found out
-        again, at the latest by `view`."""
+    signatures_unchecked: bool = False
+    """True if something in front of bound reasoning may have changed: which reasoning may show must be found out again,
+    at the latest by `view`."""
+
+    @staticmethod
+    def of(view: View) -> ViewBuilder:
+        """A builder of the view behind this one."""
+        builder = ViewBuilder(*astuple(view))
+        builder.prefix_fingerprint = PrefixFingerprint(view.prefix_fingerprint.remembered)  # the view's must not change
+        return builder
 
     def view(self) -> View:
         """The view of all entries so far."""
         if self.signatures_unchecked:
             self.recheck_signatures()
-        return View(
-            log=self.log,
-            counter=self.counter,
-            total=self.total,
-            slots=self.slots,
-            unit_of=self._known_units.plus(self._new_units) if self._new_units else self._known_units,
-            head_entry=self.head_entry,
-            head_size=self.head_size,
-            calls=self.calls,
-            prefix=self.prefix,
-            landmarks=self.landmarks,
-            live_edits=self.live_edits,
-            restored=self.restored,
-            notes=self.notes,
-            summaries=self.summaries,
-            usage=self.usage,
-            prefix_fingerprint=self._fingerprint,
-        )
-
-    # ---- reading
-
-    @property
-    def length(self) -> int:
-        """How many entries the view will be of."""
-        return len(self._known_units) + len(self._new_units)
-
-    def key_of(self, entry: int) -> int:
-        """The key of an entry's unit; below 0 if it is in none."""
-        known = len(self._known_units)
-        return self._known_units[entry] if entry < known else self._new_units[entry - known]
-
-    def fingerprint(self) -> str:
-        """A hash of everything that the window shows so far."""
-        return self._fingerprint.fingerprint(self.head_entry, self.slots)
-
-    # ---- changing
-
-    def add_entry(self, key: int) -> None:
-        """Note that the next entry belongs to the unit with this key. A key below 0 says why it belongs to none (see
-        `NO_UNIT`)."""
-        self._new_units.append(key)
+        *fields, _ = astuple(self)  # without `signatures_unchecked`
+        return View(*fields)
 
     def drop_synthetic_result(self, label: str) -> None:
         """Forget which call the newest synthetic result with this label has closed. A later result with the label is no
         late result of that call any more."""
-        left = without_key(self.calls.synthetic_results, label)
-        self.calls = replace(self.calls, synthetic_results=left)
+        self.synthetic_results = without_key(self.synthetic_results, label)
 
     def append_slot(self, slot: Slot) -> None:
         """Add a slot at the end."""
@@ -106,7 +59,7 @@ class ViewBuilder(SlotTable):
         self.slots = spliced(self.slots, at, at, [slot])
         self.total = self.total.plus(slot.size)
         self.forget_fingerprint(at)
-        self.prefix = replace(self.prefix, shared_slots=min(self.prefix.shared_slots, at))
+        self.shared_slots = min(self.shared_slots, at)
 
     def replace_slot(self, at: int, slot: Slot) -> None:
         """Put another slot in the place of one. The fingerprint stays as it is: if the new slot looks different, the
@@ -145,8 +98,8 @@ class ViewBuilder(SlotTable):
         `forget_fingerprint`.
         """
         self.forget_fingerprint(at, is_news=is_news)
-        if at < self.prefix.shared_slots:
-            self.prefix = replace(self.prefix, shared_slots=at, first_break=(at, entry.seq, why))
+        if at < self.shared_slots:
+            self.shared_slots, self.first_break = at, (at, entry.seq, why)
 
     def forget_fingerprint(self, at: int, *, seen_by_others: bool = True, is_news: bool = False) -> None:
         """Forget the hash of the window from the slot at this index on (-1: the head), because that slot has changed.
@@ -155,8 +108,8 @@ class ViewBuilder(SlotTable):
         `seen_by_others`: false if no slot follows, so there is nothing to check. `is_news`: true if the changed slot
         looks as it never did before; then no reasoning was made on it, and all behind it is hidden at once.
         """
-        self._fingerprint = self._fingerprint.truncate(at)
-        if not seen_by_others or not self.prefix.has_signed:
+        self.prefix_fingerprint = self.prefix_fingerprint.truncate(at)
+        if not seen_by_others or not self.has_signed:
             return
         if is_news and not self.signatures_unchecked:
             self._hide_signed_behind(at)
@@ -170,14 +123,14 @@ class ViewBuilder(SlotTable):
         and `newest_signed` says so without a look at the slots.
         """
         last = self.slots[at].last
-        if self.prefix.newest_signed <= last:
+        if self.newest_signed <= last:
             return
         for behind in range(at + 1, len(self.slots)):
             slot = self.slots[behind]
             if isinstance(slot, Unit) and slot.signed_prefix and not slot.signature_stale:
                 assert slot.entries is not None
                 self.replace_slot(behind, with_signature_stale(slot, slot.entries, stale=True))
-        self.prefix = replace(self.prefix, newest_signed=last)
+        self.newest_signed = last
 
     def recheck_signatures(self) -> None:
         """Hide or show the bound reasoning of every slot: it may show only on the exact prefix that it was made on (law
@@ -193,14 +146,14 @@ class ViewBuilder(SlotTable):
                 assert slot.entries is not None
                 slots[at] = with_signature_stale(slot, slot.entries, stale=not slot.signature_stale)
                 self.replace_slot(at, slots[at])
-                self._fingerprint = self._fingerprint.truncate(at)
-        self.prefix = replace(self.prefix, newest_signed=newest)
+                self.prefix_fingerprint = self.prefix_fingerprint.truncate(at)
+        self.newest_signed = newest
         self.signatures_unchecked = False
 
     def sign_again(self) -> None:
         """Take the bound reasoning that shows as made on the prefix that it has now. (A head that comes after the turns
         of an imported conversation was there when they were made.)"""
-        if not self.prefix.has_signed:
+        if not self.has_signed:
             return
         slots = list(self.slots)
         for at, fingerprint in prefixes(self.head_entry, slots):
@@ -209,3 +162,13 @@ class ViewBuilder(SlotTable):
                 slots[at] = replace(slot, signed_prefix=fingerprint)
                 self.replace_slot(at, slots[at])
         self.signatures_unchecked = False
+
+
+def with_range(ranges: tuple[tuple[int, int], ...], first: int, last: int) -> tuple[tuple[int, int], ...]:
+    """Sorted ranges of keys with the range from `first` to `last` added. Ranges that overlap it are joined with it, so
+    that none overlap."""
+    start = bisect_left(ranges, first, key=lambda known: known[1])
+    stop = bisect_right(ranges, last, key=lambda known: known[0])
+    if start < stop:
+        first, last = min(first, ranges[start][0]), max(last, ranges[stop - 1][1])
+    return (*ranges[:start], (first, last), *ranges[stop:])

@@ -71,7 +71,7 @@ def assemble(view: View, limit: int) -> Window:
     tokens for which the window was planned."""
     stable, broke = view.shared_slots, Break(*view.first_break) if view.first_break is not None else None
     if broke is not None:  # unless the change was taken back: then the whole window before still leads this one
-        sent = view.prefix.sent_fingerprint
+        sent = view.sent_fingerprint
         same = (at for at, fingerprint in prefixes(view.head_entry, view.slots) if fingerprint == sent)
         stable, broke = next(((at, None) for at in same), (stable, broke))
     return Window(view, view.fingerprint(), view.tokens, limit, shared_prefix_tokens(view, stable), broke)

@@ -20,28 +20,34 @@ from typing import Any, cast, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from transom.core.codec import decode, encode, plain
 from transom.core.entry import CallPlace, Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
-from transom.core.persistent import IntVector, Vector, vector
+from transom.core.persistent import IntVector, Table, Vector, vector
 from transom.core.reducer import apply
-from transom.core.summary import Summaries
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
-from transom.core.usage import TotalUsage
 from transom.core.view import View
-from transom.core.view_parts import Calls, Landmarks, Prefix
 from transom.stores.base import StoredLog
 from transom.stores.view_cache import view_cache
 
 _CHECKSUM_BYTES = 16
 
 
+_APART = {"log", "counter", "slots", "head_entry", "in_flight", "approvals", "prefix_fingerprint"}
+"""The fields of a view that a snapshot has in another form, or not at all."""
+
+_Fields: Any = msgspec.defstruct(
+    "_Fields", [(name, kind) for name, kind in get_type_hints(View).items() if name not in _APART], frozen=True
+)
+"""All other fields of a view."""
+
+
 class _Snapshot(Struct, frozen=True, kw_only=True):
-    """The parts of a view without what its log has."""
+    """A view without what its log has."""
 
     counter: str
     last_entry: str
@@ -50,22 +56,12 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
     """The size of the entries of the loaded units; a log in which they changed gives another size."""
     head_entry: int | None
     in_flight: int | None
-    total: Size
-    head_size: Size
-    unit_of: IntVector
     slots: list[Unit | FoldedSlot]
     """All slots of the view and of its folds, the children of a fold before it."""
     child_counts: list[int]
     """For each fold in `slots`, how many children it has."""
-    calls: Calls
     approvals: list[tuple[CallPlace, tuple[int, str]]]
-    prefix: Prefix
-    landmarks: Landmarks
-    live_edits: IntVector
-    restored: tuple[tuple[int, int], ...]
-    notes: dict[str, tuple[int, str]]
-    summaries: Summaries
-    usage: TotalUsage
+    fields: _Fields  # pyright: ignore[reportInvalidTypeForm] - it is made above
 
 
 def encode_view(view: View) -> bytes:
@@ -77,30 +73,10 @@ def encode_view(view: View) -> bytes:
         shown=_measured(entry for slot in view.slots for unit in _loaded_in(slot) for entry in unit.entries or ()),
         head_entry=None if view.head_entry is None else view.head_entry.seq,
         in_flight=None if view.in_flight is None else view.in_flight.seq,
-        total=view.total,
-        head_size=view.head_size,
-        unit_of=view.unit_of,
         slots=slots,
         child_counts=child_counts,
-        calls=replace(
-            view.calls,
-            synthetic_results=dict(view.calls.synthetic_results),
-            late_results=dict(view.late_results),
-            approvals={},
-        ),
         approvals=list(view.approvals.items()),
-        prefix=replace(
-            view.prefix,
-            in_flight=None,
-            learned_limits=dict(view.prefix.learned_limits),
-            refused_reasoning=dict(view.prefix.refused_reasoning),
-        ),
-        landmarks=view.landmarks,
-        live_edits=view.live_edits,
-        restored=view.restored,
-        notes=dict(view.notes),
-        summaries=view.summaries,
-        usage=view.usage,
+        fields=_Fields(**{name: getattr(view, name) for name in _Fields.__struct_fields__}),
     )
     try:
         content = _encoder.encode(snapshot)
@@ -116,7 +92,8 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
     counter.
     """
     snapshot = _read(data)
-    length = len(snapshot.unit_of)
+    fields = asdict(cast("Struct", snapshot.fields))  # pyright: ignore[reportUnknownMemberType]
+    length = len(fields["unit_of"])
     if snapshot.counter != counter.name:
         raise ValueError(f"counted by {snapshot.counter}, not {counter.name}")
     if len(log) < length:
@@ -124,25 +101,17 @@ def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
     if _fingerprint(log, length) != snapshot.last_entry:
         raise ValueError("made of another log")
     view = View.empty(log, counter)
-    slots = _tree(view, snapshot.slots, snapshot.child_counts, snapshot.calls.open_units)
+    slots = _tree(view, snapshot.slots, snapshot.child_counts, fields["open_units"])
     loaded = (entry for slot in slots for unit in _loaded_in(slot) for entry in unit.entries or ())
     if _measured(loaded) != snapshot.shown:
         raise ValueError("what it shows is not what the log has")
     return replace(
         view,
-        total=snapshot.total,
         slots=slots,
-        unit_of=snapshot.unit_of,
         head_entry=_fetched(view, snapshot.head_entry, Head),
-        head_size=snapshot.head_size,
-        calls=replace(snapshot.calls, approvals=dict(snapshot.approvals)),
-        prefix=replace(snapshot.prefix, in_flight=_fetched(view, snapshot.in_flight, Sent)),
-        landmarks=snapshot.landmarks,
-        live_edits=snapshot.live_edits,
-        restored=snapshot.restored,
-        notes=snapshot.notes,
-        summaries=snapshot.summaries,
-        usage=snapshot.usage,
+        in_flight=_fetched(view, snapshot.in_flight, Sent),
+        approvals=dict(snapshot.approvals),
+        **fields,
     )
 
 
@@ -258,10 +227,13 @@ def _fetched(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | No
 # ---- bytes
 
 
-def _numbers_out(value: object) -> bytes | tuple[object, ...]:
-    """Encode what msgspec does not know: a vector as a tuple, an int vector as little-endian bytes."""
+def _numbers_out(value: object) -> bytes | tuple[object, ...] | dict[object, object]:
+    """Encode what msgspec does not know: a vector as a tuple, a table as a dict, an int vector as little-endian
+    bytes."""
     if isinstance(value, Vector):
         return tuple(cast("Vector[object]", value))
+    if isinstance(value, Table):
+        return dict(cast("Table[object, object]", value))
     assert isinstance(value, IntVector)
     return _little_endian(value.to_array()).tobytes()
 

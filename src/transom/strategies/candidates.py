@@ -104,7 +104,7 @@ def cut_before_user(view: View, slots: Sequence[Slot], most: float) -> int:
     that is bound to its prefix. Every turn behind a new fold loses such reasoning; a turn that is also cut off from its
     user message would lose its task as well.
     """
-    if not view.prefix.has_signed:
+    if not view.has_signed:
         return 0
     for at, slot in enumerate(slots):
         if isinstance(slot, Unit) and slot.by_user and not view.is_in_span(view.slot_index(slot.key)):

@@ -428,11 +428,11 @@ class RequestPlanner:
 
         If the limit has the name of a model, the shared one holds: this log's refusals and replies have taught it too.
         """
-        own = self.view.prefix.learned_limits.get(self.model)
+        own = self.view.model_limits.get(self.model)
         if own is not None:
             self._share_earlier()
         known = self._shared_limits.by_model.get(self.model)
-        calibration = self.view.prefix.calibration
+        calibration = self.view.token_calibration
         if own is not None:
             known = SharedLimit(known.limit if known else own, calibration.of_refusal or calibration.ratio)
         if known is None:
@@ -446,7 +446,7 @@ class RequestPlanner:
 
     def _share_earlier(self) -> None:
         """Share the limits that this log has from an earlier process."""
-        for model, limit in self.view.prefix.learned_limits.items():
+        for model, limit in self.view.model_limits.items():
             if self._is_shared(model):
                 self._shared_limits.learned_elsewhere(model, limit, self.view.calibration)
 
@@ -457,7 +457,7 @@ class RequestPlanner:
                     notice = _limit_notice(failure, entry, after)
                     _logger.warning("conversation %s: %s", quote(self.writer.log.name), notice)
                 if self._is_shared(failure.model):
-                    known = after.prefix.learned_limits[failure.model]
+                    known = after.model_limits[failure.model]
                     self._shared_limits.learn(failure.model, failure.limit, after.calibration, known)
 
     def _share_replies(self, before: View, after: View, entries: Sequence[Entry]) -> None:
@@ -469,7 +469,7 @@ class RequestPlanner:
             request = sent.get(turn.answers or 0) if isinstance(turn, Assistant) else None
             if request is None or not isinstance(turn, Assistant) or request.model not in self._shared_limits.by_model:
                 continue
-            calibration = after.prefix.calibration
+            calibration = after.token_calibration
             self._shared_limits.answered(request.model, answered_size(request, turn.usage, calibration), calibration)
 
     def _is_shared(self, model: str) -> bool:
@@ -566,7 +566,7 @@ class RequestPlanner:
 
 def _limit_notice(failure: Failure, entry: Entry, after: View) -> str:
     """What a refusal has taught, in one line. `after`: the view with the failure."""
-    learned = after.prefix.learned_limits[failure.model]
+    learned = after.model_limits[failure.model]
     size = f" of {learned.refused:,} tokens" if learned.refused else ""
     stated = f" and stated a limit of {failure.stated:,}" if failure.stated else ""
     return (

@@ -92,7 +92,7 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
 def _bound_reasoning(view: View, found: Sequence[Sequence[Slot]]) -> dict[int, Size]:
     """The size of the bound reasoning of each slot from the first of these runs on, by the key of the slot: a fold
     there hides all of it. Slots that have none are left out."""
-    if not found or not view.prefix.has_signed:
+    if not found or not view.has_signed:
         return {}
     slots = view.slots[view.slot_index(found[0][0].first) :]
     sizes = {slot.first: slot.size.minus(size_behind_fold(slot)) for slot in slots}

@@ -212,7 +212,7 @@ def check_settled(call: PlannedCall) -> None:
     """Law 8: a plan leaves nothing to do. A second plan, made as if nothing had been sent, consists of a `Sent`
     alone."""
     view = call.after
-    view = replace(view, prefix=replace(view.prefix, in_flight=None))
+    view = replace(view, in_flight=None)
     again = plan(PlanRequest(view, call.options, call.budget, call.policy))
     left = [one.body for one in again.entries if not isinstance(one.body, Sent)]
     assert not left, f"a second plan has more to do: {left}"

@@ -1,0 +1,49 @@
+"""Which models refuse all reasoning.
+
+After a refusal, windows hide the reasoning that is in the log (`REASONING_REFUSED` in core/message.py), and the request
+is sent again. That is enough if the reasoning was bound to another prefix. But some servers refuse any reasoning: there
+each reply brings new reasoning, and each step of a run would be refused once. So this is the rule: if a model makes new
+reasoning after a refusal, and refuses that too before it has taken any, it refuses all. From then on its replies are
+shown without reasoning from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transom.core.persistent import with_value, without_key
+
+SOME_LEFT = 0
+"""It refused reasoning, and other reasoning is still in the window: if it answers now, it has accepted that."""
+NONE_LEFT = 1
+"""It refused reasoning, and none is left."""
+NEW_REASONING = 2
+"""It has made new reasoning since: its next answer, or refusal, decides."""
+ALWAYS = 3
+"""It refuses all reasoning."""
+
+
+def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:
+    """What is known of models after one of them refused reasoning: by "provider:model", `SOME_LEFT`, `NONE_LEFT`,
+    `NEW_REASONING` or `ALWAYS`.
+
+    `known`: what was known before. `model`: the one that refused; if it is empty, nothing changes. `is_some_left`: the
+    log has reasoning that no refusal hides.
+    """
+    if not model:
+        return known
+    if known.get(model) in (NEW_REASONING, ALWAYS):
+        return with_value(known, model, ALWAYS)
+    return with_value(known, model, SOME_LEFT if is_some_left else NONE_LEFT)
+
+
+def after_reply(known: Mapping[str, int], model: str, *, has_reasoning: bool) -> Mapping[str, int]:
+    """What is known of models (see `after_refusal`) after one of them has answered.
+
+    If its request had reasoning, it takes reasoning: nothing is known of it any more. If its request had none, and its
+    reply has some (`has_reasoning`), that is `NEW_REASONING`.
+    """
+    found = known.get(model)
+    if found in (SOME_LEFT, NEW_REASONING):  # it has taken reasoning
+        return without_key(known, model)
+    return with_value(known, model, NEW_REASONING) if found == NONE_LEFT and has_reasoning else known
