@@ -133,17 +133,13 @@ class BudgetEnforcer:
         Call it after `run`: a compaction in `run` has made room for the fact, so that a second plan has nothing to do
         (law 8).
         """
-        if self.targets.due_recall is None:
+        if (recalled := self.targets.due_recall()) is None:
             return
-        recalled = self.targets.due_recall.of(self.draft.view, self.targets.recall)
         # Not `lowered_limit`: prices may have lowered that for this one request.
         limit = policy_limit(self.budget, self.policy, self.draft.view.calibration)
         # A trigger of 0 or infinity says when to compact (always, never), and not how full a window may be.
         fullest = self.policy.trigger if 0 < self.policy.trigger <= 1 else 1.0
-        if (
-            recalled is not None
-            and pressure(self.targets.used_with_recall(), self.draft.view.fixed_size, limit) < fullest
-        ):
+        if pressure(self.targets.used_with_recall(), self.draft.view.fixed_size, limit) < fullest:
             self.draft.add(recalled)
 
     def _one_pass(self) -> None:

@@ -14,9 +14,6 @@ from transom.core.persistent import IdentityKey
 from transom.core.tokens import ZERO, FormatCounter, Size, replace_surrogates, text_bytes
 from transom.core.unit import Unit, bits_of
 
-MAX_SCANNED = 16
-"""Up to this number of calls of a turn are searched one by one for each result; more are indexed."""
-
 _is_made = re.compile(r"call-\d+-\d+").fullmatch
 """Whether an id has the form of the labels that `call_labels` makes."""
 
@@ -67,8 +64,7 @@ def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str, name: str | Non
 
     Some of them may be of another label, so the caller checks each with `is_answered`.
     """
-    named = label or name
-    if not named or unit.open_bits.bit_count() <= MAX_SCANNED:
+    if not (named := label or name):
         return bits_of(unit.open_bits)
     first = (unit.open_bits & -unit.open_bits).bit_length() - 1
     by_label = _indexes_by_label(IdentityKey(calls))
@@ -98,17 +94,10 @@ def result_label_size(counter: FormatCounter, unit: Unit, index: int, result: To
     call = turn.calls[index]
     if call.legacy and not (result.extra and result.extra.get("name")):  # on the wire its name is its label
         return Size(count(call.name), text_bytes(call.name))
-    if call.id == result.call and _may_stay(call.id) and _first_with_id(turn.calls, call.id) == index:
-        return ZERO  # the usual case, without a look at every label
     label = _labels(IdentityKey(turn.calls), unit.key)[index]
+    if label == result.call:
+        return ZERO  # nearly always
     return Size(count(label) - count(result.call), text_bytes(label) - text_bytes(result.call))
-
-
-def _first_with_id(calls: tuple[Call, ...], label: str) -> int:
-    """The index of a turn's first call with this id."""
-    if len(calls) > MAX_SCANNED:
-        return _indexes_by_label(IdentityKey(calls))[label, True][0]
-    return next(index for index, call in enumerate(calls) if call.id == label)
 
 
 @lru_cache(maxsize=4)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
+from typing import cast
 
 from msgspec.structs import replace
 
 from transom.core.budget import between, pressure
-from transom.core.due_recall import DueRecall
-from transom.core.message import Assistant, Failure
+from transom.core.message import Assistant, Failure, Recalled
 from transom.core.plan_draft import Draft, due_size
 from transom.core.plan_request import PlanRequest
-from transom.core.policy import Target, is_at_trigger, policy_limit
-from transom.core.tokens import ZERO, Size
+from transom.core.policy import Target, is_at_trigger, name_of, naming, policy_limit
+from transom.core.redact_derived_text import redacted_recall
+from transom.core.tokens import ZERO, Size, fact_size
 from transom.core.unit import Unit
+from transom.core.view import View
+from transom.errors import InvalidEdit, quote
 
 MIN_FULLNESS = 0.2
 """How full a limit of messages or bytes must be, at least, before it lowers the token limit. Without this minimum, a
@@ -30,20 +33,19 @@ class Targets:
 
     def __init__(self, draft: Draft, request: PlanRequest) -> None:
         self.draft, self._request, self._policy, self._budget = draft, request, request.policy, request.budget
-        self.due_recall = DueRecall(request.policy, request.options.redact) if request.policy.recall else None
-        """None: the policy recalls nothing."""
         self.limit = request.budget.limits(draft.view.calibration)
         self.lowered_limit = policy_limit(request.budget, request.policy, draft.view.calibration)
         self.may_replace_summary = False
         """As `Target.may_replace_summary`."""
         self._other_limit_is_full = False
         """True if messages or bytes were at the trigger in this plan."""
+        self._asked: View | None = None
+        """The view for which recall steps were asked last, and what they gave."""
+        self._recalled: Recalled | None = None
+        self._recall_size = ZERO
 
     def of_draft(self, draft: Draft) -> Targets:
-        """A copy for a copy of the draft, on which edits are tried.
-
-        Both share `due_recall`: what it has found for a view holds for both, because edits change no newest unit.
-        """
+        """A copy for a copy of the draft, on which edits are tried."""
         other = copy(self)
         other.draft = draft
         return other
@@ -76,7 +78,36 @@ class Targets:
         return self._with_recall(self.used())
 
     def _with_recall(self, size: Size) -> Size:
-        return size if self.due_recall is None else size.plus(self.due_recall.size(self.draft.view, self.recall))
+        return size if self.due_recall() is None else size.plus(self._recall_size)
+
+    def due_recall(self) -> Recalled | None:
+        """What the policy's recall steps bring back before the next request. None if no step gives anything, or if
+        something was recalled for the newest unit already: a message of the user, or a turn of the model. The steps are
+        asked once for each view.
+
+        Raises InvalidEdit if a step gives a value that is not a Recalled with a text.
+        """
+        view = self.draft.view
+        if self._policy.recall and self._asked is not view:
+            self._asked = view
+            self._recalled = None if _has_recall_for_newest_unit(view) else self._ask_recall_steps(view)
+            if self._recalled is not None:
+                self._recall_size = fact_size(self._recalled, view.counter.count_body(self._recalled))
+        return self._recalled
+
+    def _ask_recall_steps(self, view: View) -> Recalled | None:
+        """The first fact that a step gives, redacted; None if no step gives one."""
+        target, redact = self.recall(), self._request.options.redact
+        for step in self._policy.recall:
+            with naming(step, self._policy):
+                recalled = next(step(view, target), None)
+                if recalled is None:
+                    continue
+                if not isinstance(cast("object", recalled), Recalled) or not recalled.text:
+                    found = quote(recalled)
+                    raise InvalidEdit(f"recall step {name_of(step)} must give a Recalled with a text, not {found}")
+                return recalled if redact is None else redacted_recall(view, recalled, redact, target.indexes)
+        return None
 
     def has_room_below_trigger(self, size: Size) -> bool:
         """Whether a window of this size would be below the trigger."""
@@ -167,3 +198,10 @@ class Targets:
             return limit
         tokens = fixed.tokens + int((used.tokens - fixed.tokens) / fullest)
         return replace(limit, tokens=min(limit.tokens, tokens))
+
+
+def _has_recall_for_newest_unit(view: View) -> bool:
+    """Whether a Recalled, of a plan or of the caller, stands after the beginning of the newest unit. Also true if there
+    is no such unit yet: then nothing is recalled."""
+    newest = view.newest_unit
+    return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

@@ -3,7 +3,6 @@ the part at an address."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Trim
 from transom.core.entry import Entry
-from transom.core.message import Address, Addressed, Assistant, Fact, Part, Reasoning, addressed_parts, part_kind
+from transom.core.message import Address, Addressed, Assistant, Fact, Reasoning, addressed_parts
 from transom.core.persistent import IdentityKey, appended, index_after, spliced
 from transom.core.tokens import apply_trim
 
@@ -138,47 +137,14 @@ def _order_without(order: str, thoughts: Sequence[Reasoning | None]) -> str:
 def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
     """The part at an address of an entry, and the token count that the entry has of it. None if there is no such
     part."""
-    fact = entry.body
-    if not isinstance(fact, Fact):
+    if not isinstance(entry.body, Fact):
         return None
-    kind, index = address
-    if index < 0:
-        return None
-    turn = fact if isinstance(fact, Assistant) else None
-    if kind in {"args", "reasoning"}:
-        others: Sequence[Addressed] = () if turn is None else turn.calls if kind == "args" else turn.reasoning
-        if index >= len(others):
-            return None
-        before = len(fact.parts) + (len(turn.calls) if turn is not None and kind == "reasoning" else 0)
-        return others[index], entry.tokens[before + index + 1]
-    position = _position(fact.parts, kind, index)
-    return None if position is None else (fact.parts[position], entry.tokens[position + 1])
-
-
-def _position(parts: tuple[Part, ...], kind: str, index: int) -> int | None:
-    """The index among all content parts of the part with this kind and index; None if there is none."""
-    if len(parts) > _MAX_SCANNED:
-        return _positions(IdentityKey(parts)).get((kind, index))
-    for position, part in enumerate(parts):
-        if part_kind(part) == kind:
-            if index == 0:
-                return position
-            index -= 1
-    return None
-
-
-_MAX_SCANNED = 16
-"""Up to this number of parts of a fact are searched one by one; more are indexed."""
+    at, part = _parts_by_address(IdentityKey(entry.body)).get(address, (0, None))
+    return None if part is None else (part, entry.tokens[at])
 
 
 @lru_cache(maxsize=4)
-def _positions(parts: IdentityKey[tuple[Part, ...]]) -> dict[tuple[str, int], int]:
-    """The position of each content part by its kind and index. Cached for a few facts, because a compaction trims the
-    parts of one fact one after the other."""
-    positions: dict[tuple[str, int], int] = {}
-    seen: Counter[str] = Counter()
-    for position, part in enumerate(parts.value):
-        kind = part_kind(part)
-        positions[kind, seen[kind]] = position
-        seen[kind] += 1
-    return positions
+def _parts_by_address(fact: IdentityKey[Fact]) -> dict[Address, tuple[int, Addressed]]:
+    """Each part of a fact with the index of its count in `Entry.tokens`. Cached for a few facts, because a compaction
+    trims the parts of one fact one after the other."""
+    return {address: (at, part) for at, (address, part) in enumerate(addressed_parts(fact.value), start=1)}

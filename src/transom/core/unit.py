@@ -260,11 +260,10 @@ def with_media_message(unit: Unit, entries: Sequence[Entry], counter: FormatCoun
 def with_open_calls(unit: Unit) -> Unit:
     """A copy of the unit in which exactly the calls without a result are open."""
     turn = unit.first_fact
-    answered = bytearray(len(turn.calls) if isinstance(turn, Assistant) else 0)
+    bits = (1 << len(turn.calls)) - 1 if isinstance(turn, Assistant) else 0
     for index in unit.answered_calls:
-        answered[index] = 1
-    bits = "".join("0" if one else "1" for one in reversed(answered))
-    return replace(unit, open_bits=int(bits or "0", 2))
+        bits &= ~(1 << index)
+    return replace(unit, open_bits=bits)
 
 
 def bits_of(number: int) -> Iterator[int]:
