@@ -64,11 +64,15 @@ def _trim(builder: ViewBuilder, entry: Entry, trim: Trim) -> None:
         bytes=0 if form is None else part_bytes(form),
     )
 
-    def change(unit: Unit) -> Unit:
-        return _with_trims(builder, unit, with_trim(unit.trims, applied), applied.place, trimmed)
-
-    why = trim.why or "trim"
-    _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=applied.place, trimmed=found[0])
+    _change_unit(
+        builder,
+        entry,
+        trim.entry,
+        lambda unit: _with_trims(builder, unit, with_trim(unit.trims, applied), applied.place, trimmed),
+        why=trim.why or "trim",
+        place=applied.place,
+        trimmed=found[0],
+    )
 
 
 def _with_trims(builder: ViewBuilder, unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
@@ -84,39 +88,33 @@ def _with_trims(builder: ViewBuilder, unit: Unit, trims: tuple[AppliedTrim, ...]
 
 def _pin(builder: ViewBuilder, entry: Entry, pin: Pin) -> None:
     """Add the pin to its unit."""
-
-    def change(unit: Unit) -> Unit:
-        return replace(unit, pins=appended(unit.pins, entry.seq))
-
-    _change_unit(builder, entry, builder.key_of(pin.entry), change, why=pin.why or "pin")
+    why = pin.why or "pin"
+    _change_unit(builder, entry, pin.entry, lambda unit: replace(unit, pins=appended(unit.pins, entry.seq)), why=why)
 
 
 def _undo(builder: ViewBuilder, entry: Entry, undo: Undo) -> None:
     """Take back the edit, or the summary, that the undo names."""
     undone = builder.fetch(undo.edit)
-    if isinstance(undone.body, Summary):
-        builder.summaries = builder.summaries.without(undone.seq)
+    edit, seq, why = undone.body, undone.seq, undo.why or "undo"
+    if isinstance(edit, Summary):
+        builder.summaries = builder.summaries.without(seq)
         return
-    why = undo.why or "undo"
-    if isinstance(undone.body, Pin):
-        _undo_pin(builder, entry, undone.body, undone.seq, why)
-    elif isinstance(undone.body, Trim):
-        _undo_trim(builder, entry, undone.body, undone.seq, why)
+    if isinstance(edit, Pin):
+        _change_unit(
+            builder,
+            entry,
+            edit.entry,
+            lambda unit: replace(unit, pins=vector(other for other in unit.pins if other != seq)),
+            why=why,
+        )
+    elif isinstance(edit, Trim):
+        _undo_trim(builder, entry, edit, seq, why)
     else:
-        assert isinstance(undone.body, Fold)
-        _undo_fold(builder, entry, undone.body, undone.seq, why)
-    at = builder.live_edits.index_of(undone.seq)
+        assert isinstance(edit, Fold)
+        _undo_fold(builder, entry, edit, seq, why)
+    at = builder.live_edits.index_of(seq)
     assert at is not None, "only a live edit is undone"
     builder.live_edits = builder.live_edits.without(at)
-
-
-def _undo_pin(builder: ViewBuilder, entry: Entry, pin: Pin, seq: int, why: str) -> None:
-    """Remove a pin from its unit."""
-
-    def change(unit: Unit) -> Unit:
-        return replace(unit, pins=vector(other for other in unit.pins if other != seq))
-
-    _change_unit(builder, entry, builder.key_of(pin.entry), change, why=why)
 
 
 def _undo_trim(builder: ViewBuilder, entry: Entry, trim: Trim, seq: int, why: str) -> None:
@@ -130,7 +128,7 @@ def _undo_trim(builder: ViewBuilder, entry: Entry, trim: Trim, seq: int, why: st
         less = _with_trims(builder, unit, without_trim(unit.trims, place, seq), place, trimmed)
         return replace(less, undone_trims=appended(unit.undone_trims, (place, seq)))
 
-    _change_unit(builder, entry, builder.key_of(trim.entry), change, why=why, place=place)
+    _change_unit(builder, entry, trim.entry, change, why=why, place=place)
 
 
 def _undo_fold(builder: ViewBuilder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
@@ -152,18 +150,19 @@ def _undo_fold(builder: ViewBuilder, entry: Entry, fold: Fold, seq: int, why: st
 def _change_unit(
     builder: ViewBuilder,
     entry: Entry,
-    key: int,
+    edited: int,
     change: Callable[[Unit], Unit],
     *,
     why: str,
     place: Place | None = None,
     trimmed: object = None,
 ) -> None:
-    """Replace the unit with this key by `change(unit)`, in the window or under folds. If the window shows a difference,
-    the prefix breaks there, because of `entry` and `why`.
+    """Replace the unit of the entry `edited` by `change(unit)`, in the window or under folds. If the window shows a
+    difference, the prefix breaks there, because of `entry` and `why`.
 
     `place`: the part that a trim, or the undo of a trim, changes. `trimmed`: that part itself, for a new trim only.
     """
+    key = builder.key_of(edited)
     path, old = builder.path_to(key)
     new = change(old)
     at = builder.slot_index(key)

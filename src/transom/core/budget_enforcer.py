@@ -7,7 +7,7 @@ many requests without another. If the window still does not fit, the `last_resor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import cast
 
@@ -170,7 +170,7 @@ class BudgetEnforcer:
         # Choices are tried with the summaries that there are. Where the request can wait for a new one, trying them
         # would decide before it is made.
         waits = self._now or (self.summary_options is not None and self.summary_options.waits)
-        tried = [] if waits else self._tried_choices(self._attempt, window)
+        tried = [] if waits else self._tried_choices(window, in_advance=False)
         if tried:
             self.draft.become(tried[0].draft)
         else:
@@ -203,7 +203,10 @@ class BudgetEnforcer:
         """Collect the summaries that the next compaction will want, once the window has reached `soft_trigger`."""
         soft = self.policy.soft_trigger
         assert self.summary_options is not None
-        if soft is None or not self._is_due_soon(soft):
+        if soft is None or self.costs is not None:  # with costs, this plan has compacted the window already
+            return
+        fullest = pressure(self.targets.used(), self.draft.view.fixed_size, self.targets.lowered_limit)
+        if fullest < soft * self.policy.trigger and not self._is_soon_cheaper(soft):
             return
         self._kept_units = self._ask_keep_rules() if self.draft.view.slots else {}
         strategies = self.policy.pressure
@@ -211,16 +214,6 @@ class BudgetEnforcer:
             strategies = self._worth_a_summary(self.budget.prices)
         for strategy in strategies:
             self._ask(strategy, self.summary_options, self.targets.under_pressure(self._kept_units, over_limit=False))
-
-    def _is_due_soon(self, soft: float) -> bool:
-        """Whether the window has reached the share `soft` of the trigger, or of the size at which a compaction pays.
-        False if costs were compared in this plan already (`costs`): then it has compacted the window."""
-        if self.costs is not None:
-            return False
-        if self._is_soon_cheaper(soft):
-            return True
-        fullest = pressure(self.targets.used(), self.draft.view.fixed_size, self.targets.lowered_limit)
-        return fullest >= soft * self.policy.trigger
 
     def _is_soon_cheaper(self, soft: float) -> bool:
         """Whether there are prices, and the window has reached the share `soft` of the size at which a compaction
@@ -242,7 +235,7 @@ class BudgetEnforcer:
         wants = [want for choice in self.policy.choices for want in self.wants_of_choice(choice)]
         if self.summary_options is None or not any(want.max_tokens >= self.summary_options.least for want in wants):
             return ()
-        tried = self._tried_choices(self._attempt_as_if_full, window, with_new_summary=True)
+        tried = self._tried_choices(window, in_advance=True)
         if not tried or not self.wants_of_choice(tried[0].choice):
             return ()
         self.costs = compaction_costs(
@@ -252,22 +245,25 @@ class BudgetEnforcer:
 
     # ---- choices
 
-    def _tried_choices(
-        self, attempt: Callable[[], BudgetEnforcer], window: PricedWindow, *, with_new_summary: bool = False
-    ) -> list[PricedChoice]:
-        """Try each choice of the policy on a draft of its own, that of a new `attempt()`. Returns those that bring the
-        window below the trigger and make it smaller, the cheapest for each call first; empty if none does.
+    def _tried_choices(self, window: PricedWindow, *, in_advance: bool) -> list[PricedChoice]:
+        """Try each choice of the policy on a draft of its own. Returns those that bring the window below the trigger
+        and make it smaller, the cheapest for each call first; empty if none does.
 
-        `with_new_summary`: try them as if the summaries that they want were made, and add the price of these.
+        `in_advance`: the window is not full yet. So they are tried with a token limit as high as the window, and as if
+        the summaries that they want were made; the price of these is added.
         """
         found: list[PricedChoice] = []
         for choice in self.policy.choices:
-            tried, summary = attempt(), 0.0
-            if with_new_summary:
+            tried, summary = self._attempt(), 0.0
+            if in_advance:
+                full = replace(self.targets.lowered_limit, tokens=self.targets.used().tokens)
+                tried.targets.lowered_limit = full
                 for want in tried.wants_of_choice(choice):
                     summary += price_of_want(want, tried.draft.view, window)
                     tried.draft.add(stand_in(want, tried.draft.view.counter))
-            if tried.run_choice(choice) and (left := tried.targets.used().tokens) < window.tokens:
+            tried.run_choice(choice)
+            left = tried.targets.used().tokens
+            if tried.targets.has_room_below_trigger(tried.targets.used_with_recall()) and left < window.tokens:
                 cost = choice_cost(choice.name, tried.draft.view, left, window, summary)
                 found.append(PricedChoice(choice, cost, tried.draft))
         return sorted(found, key=lambda one: one.cost.per_call)
@@ -279,16 +275,9 @@ class BudgetEnforcer:
         other.targets = self.targets.of_draft(other.draft)
         return other
 
-    def _attempt_as_if_full(self) -> BudgetEnforcer:
-        """The same, with a token limit as high as the window, so that strategies run although it is not full."""
-        other = self._attempt()
-        other.targets.lowered_limit = replace(self.targets.lowered_limit, tokens=self.targets.used().tokens)
-        return other
-
-    def run_choice(self, choice: Choice) -> bool:
-        """Run the strategies of a choice. Returns whether the window is below the trigger after them."""
+    def run_choice(self, choice: Choice) -> None:
+        """Run the strategies of a choice."""
         self._run_strategies(choice.strategies, over_limit=False)
-        return self.targets.has_room_below_trigger(self.targets.used_with_recall())
 
     def wants_of_choice(self, choice: Choice) -> list[Summarise]:
         """The summaries that the strategies of a choice want now."""

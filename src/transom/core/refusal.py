@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import cast
+
 from msgspec import json as msgjson
 
 from transom.core.edit import Edit, Fold, Pin, Trim, Undo
@@ -74,7 +77,7 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
     kind = trim.part[0]
     if kind == "reasoning" and _is_at_work(table, entry):
         return "this turn is at work: its reasoning stays with its calls"
-    if _is_compaction(part):
+    if isinstance(cast("object", part), Other) and part.compaction:
         return "the provider's own compaction is never changed"
     if trim.keep and kind != "text":
         return f"only a text keeps spans, not {kind}"
@@ -84,9 +87,7 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
         return "nothing would be shown of a text"
     if kind == "args" and not _is_json(trim.note):
         return "the note in place of arguments must be JSON"
-    if any(start >= stop for start, stop in trim.keep) or any(
-        before[1] >= after[0] for before, after in zip(trim.keep, trim.keep[1:], strict=False)
-    ):
+    if any(start >= stop for start, stop in trim.keep) or any(b[1] >= a[0] for b, a in pairwise(trim.keep)):
         return "spans must be rising and apart"
     if trim.keep and (trim.keep[0][0] < 0 or trim.keep[-1][1] > len(part.text)):
         return f"spans reach beyond the text of {len(part.text)} characters"
@@ -106,11 +107,6 @@ def _is_at_work(table: SlotTable, entry: Entry) -> bool:
         if isinstance(turn, Assistant):
             return bool(turn.calls) and slot.seqs[0] == entry.seq
     return False
-
-
-def _is_compaction(part: object) -> bool:
-    """Whether a part is the provider's own compaction, or belongs to it."""
-    return isinstance(part, Other) and part.compaction
 
 
 def _no_unit(seq: int) -> str:

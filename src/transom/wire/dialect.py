@@ -20,7 +20,7 @@ from transom.core.tokens import FormatCounter, TokenCounter
 from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.wire.fields import without_lone_surrogates
 from transom.wire.replies import UsageFields, usage_of_reply
-from transom.wire.stream import Accumulator
+from transom.wire.stream import Accumulator, turn_of_chunks
 from transom.wire.tools import CHAT, ToolFormat, foreign_tools, rendered_tools
 from transom.wire.violations import Violation
 
@@ -107,6 +107,12 @@ class Dialect(Struct, frozen=True):
 
         The turn has its usage if the reply reports it.
         """
+        if self.is_stream(reply):
+            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+        return self._parse_response(reply)
+
+    def _parse_response(self, reply: object) -> Assistant:
+        """As `parse_reply`, for a reply that is no stream."""
         raise NotImplementedError
 
     def usage_of(self, reply: object) -> Usage | None:

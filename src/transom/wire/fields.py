@@ -91,13 +91,6 @@ def loaded(text: str) -> object:
         return None
 
 
-def json_or_text(text: str) -> object:
-    """The JSON object in a text; the text itself if it is none, or nests too deep to be parsed. An empty text gives an
-    empty object."""
-    value = loaded(text or "{}")
-    return cast("object", value) if isinstance(value, dict) else text
-
-
 def plain_text(content: object) -> str:
     """The text of chat content: a string as it is, or the texts of its parts joined with line ends. Parts without a
     text are left out; any other value gives an empty text."""

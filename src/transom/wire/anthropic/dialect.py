@@ -36,7 +36,6 @@ from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import kind_of, text
 from transom.wire.media_tokens import ANTHROPIC as ANTHROPIC_RATES
 from transom.wire.replies import UsageFields
-from transom.wire.stream import turn_of_chunks
 from transom.wire.tools import ANTHROPIC as ANTHROPIC_TOOLS
 from transom.wire.tools import ToolFormat
 
@@ -171,9 +170,7 @@ class AnthropicDialect(Dialect, frozen=True):
     def accumulator(self) -> AnthropicAccumulator:
         return AnthropicAccumulator(bound=self.bound)
 
-    def parse_reply(self, reply: object) -> Assistant:
-        if isinstance(reply, (list, tuple)):
-            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+    def _parse_response(self, reply: object) -> Assistant:
         return parse_reply(reply, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

@@ -11,18 +11,19 @@ The types of a framework are imported only in the functions that need them: whoe
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core.message import Assistant, Fact, Raw, ToolResult
+from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult, User
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.fields import as_dict, text
+from transom.wire.fields import as_dict, compact_json, text
 from transom.wire.openai import OpenAIChatDialect
 
 CHAT = OpenAIChatDialect(media_in_results=True)
@@ -193,3 +194,51 @@ def signature_of(thought: Raw) -> str:
     signs = [text(each, key) for each in (thought, extras) for key in keys]
     label = text(thought, "id")
     return next(filter(None, signs), label if label.startswith("rs_") else "")
+
+
+# ---- the entries of a log that a framework's messages are: two facts are the same if they have the same key
+#
+# A key has what a message says, and nothing that a framework may add to it later: names, ids of messages, metadata. A
+# result is the one of its call, whatever it says, because a framework may have shortened it.
+
+Key = tuple[Any, ...]
+
+
+def is_said(fact: object) -> bool:
+    """Whether a fact may come from a framework: a message of the user or the model, an instruction, or a real
+    result."""
+    return isinstance(fact, (User, Assistant, Instruction)) or (isinstance(fact, ToolResult) and not fact.synthetic)
+
+
+def key_of(fact: Fact) -> Key:
+    """What a fact says, as a key: equal for two facts that are the same message."""
+    if isinstance(fact, ToolResult) and fact.call:
+        return ("result", fact.call)
+    parts = (part for part in fact.parts if not isinstance(part, Text) or part.text)
+    said = tuple(part.text if isinstance(part, Text) else compact_json(part.raw) for part in parts)
+    if isinstance(fact, Assistant):
+        return (
+            "assistant",
+            said,
+            tuple((call.id, call.name) if call.id else (call.name, call.args) for call in fact.calls),
+        )
+    return (type(fact).__name__, said)
+
+
+def sources_of(view: View, pieces: Sequence[Piece]) -> dict[int, Piece]:
+    """The piece of each entry that the view shows, as far as there is one; those of the head under -1, -2, …
+
+    Of equal messages the newest belong to the newest entries.
+    """
+    waiting: defaultdict[Key, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        waiting[key_of(piece.fact)].append(piece)
+    found: dict[int, Piece] = {}
+    for unit in reversed(list(view.visible_units())):
+        for seq, fact in zip(reversed(unit.seqs), reversed(unit.facts), strict=True):
+            if is_said(fact) and (left := waiting.get(key_of(fact))):
+                found[seq] = left.pop()
+    for at, instruction in enumerate(view.head.messages, 1):
+        if left := waiting.get(key_of(instruction)):
+            found[-at] = left[0]
+    return found

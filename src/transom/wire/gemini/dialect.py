@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from transom import texts
 from transom.core.message import Addressed, Assistant, Fact, Head, Instruction, Other, Raw, Text, ToolResult, User
@@ -16,12 +16,11 @@ from transom.wire.dialect_counter import DialectCounter, ToolRenderer
 from transom.wire.fields import message_list, require_own_parts
 from transom.wire.gemini import parse, render
 from transom.wire.gemini.keys import DIALECT_NAME, SIGNATURE, snake
-from transom.wire.gemini.parse import USAGE, parse_response, plain
+from transom.wire.gemini.parse import USAGE, plain
 from transom.wire.gemini.rules import violations
 from transom.wire.gemini.stream import GeminiAccumulator
 from transom.wire.media_tokens import GEMINI as GEMINI_RATES
 from transom.wire.replies import UsageFields
-from transom.wire.stream import turn_of_chunks
 from transom.wire.tools import GEMINI as GEMINI_TOOLS
 from transom.wire.tools import ToolFormat
 from transom.wire.translate import safe_name
@@ -115,10 +114,8 @@ class GeminiDialect(Dialect, frozen=True):
     def accumulator(self) -> GeminiAccumulator:
         return GeminiAccumulator()
 
-    def parse_reply(self, reply: object) -> Assistant:
-        if isinstance(reply, (list, tuple)):
-            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
-        return parse_response(reply)
+    def _parse_response(self, reply: object) -> Assistant:
+        return parse.parse_response(reply)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:
         return GeminiCounter(counter, self.render_tools)

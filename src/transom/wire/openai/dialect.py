@@ -18,7 +18,6 @@ from transom.wire.openai.render import message, repair, unit_messages
 from transom.wire.openai.rules import violations
 from transom.wire.openai.stream import ChatAccumulator
 from transom.wire.replies import UsageFields
-from transom.wire.stream import turn_of_chunks
 from transom.wire.translate import translate_fact
 
 
@@ -99,9 +98,7 @@ class OpenAIChatDialect(Dialect, frozen=True):
     def accumulator(self) -> ChatAccumulator:
         return ChatAccumulator()
 
-    def parse_reply(self, reply: object) -> Assistant:
-        if isinstance(reply, (list, tuple)):
-            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+    def _parse_response(self, reply: object) -> Assistant:
         return parse_reply(reply)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

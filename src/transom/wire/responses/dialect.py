@@ -26,13 +26,11 @@ from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_
 from transom.wire.dialect_counter import DialectCounter
 from transom.wire.fields import as_dict, as_list, kind_of, message_list, require_own_parts
 from transom.wire.replies import UsageFields
-from transom.wire.responses.approvals import without_orphaned_answers
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, SCREENSHOT_TOKENS, STAND_IN, call_item, is_built_in
 from transom.wire.responses.parse import DIALECT_NAME, INSTRUCTIONS, USAGE, as_item, is_item, kind, parse_response, read
-from transom.wire.responses.render import item, repair, takes, unit_items, with_distinct_ids
+from transom.wire.responses.render import item, repair, takes, unit_items, with_distinct_ids, without_orphaned_answers
 from transom.wire.responses.rules import violations
 from transom.wire.responses.stream import ResponsesAccumulator, holds_items
-from transom.wire.stream import turn_of_chunks
 from transom.wire.tools import RESPONSES as RESPONSES_TOOLS
 from transom.wire.tools import ToolFormat
 from transom.wire.translate import safe_name, translate_fact
@@ -158,9 +156,7 @@ class ResponsesDialect(Dialect, frozen=True):
     def is_stream(self, reply: object) -> bool:
         return isinstance(reply, (list, tuple)) and not holds_items(cast("Sequence[object]", reply))
 
-    def parse_reply(self, reply: object) -> Assistant:
-        if self.is_stream(reply):
-            return turn_of_chunks(cast("Sequence[object]", reply), self.accumulator())
+    def _parse_response(self, reply: object) -> Assistant:
         return parse_response(reply, bound=self.bound)
 
     def format_counter(self, counter: TokenCounter) -> FormatCounter:

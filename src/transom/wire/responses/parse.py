@@ -36,7 +36,6 @@ from transom.wire.fields import (
     text_part,
 )
 from transom.wire.replies import UsageFields, dumped, must_be_read, require_reply, stop_reason_of, with_usage
-from transom.wire.responses.approvals import with_pending_calls
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.translate import without_failed_mark
 
@@ -82,6 +81,8 @@ MEDIA_TYPES: MediaTypes = {
     "computer_call_output": "image",
 }
 """Types of content parts and items that hold an image or a file."""
+
+APPROVAL_REQUEST, APPROVAL_RESPONSE = "mcp_approval_request", "mcp_approval_response"
 
 _ROLES = ("user", "assistant", "system", "developer")
 
@@ -222,8 +223,25 @@ def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
             messages.append(fields if kind(fields) == "message" else None)
     shape = "parts" if messages else "absent"
     turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=DIALECT_NAME)
-    turn = with_pending_calls(replace(turn, order=order) if len(messages) > 1 else turn)
+    turn = _with_pending_calls(replace(turn, order=order) if len(messages) > 1 else turn)
     return items[0][0], turn
+
+
+def approval_request(item: Raw) -> str:
+    """The id under which an item asks for an approval; empty for any other item."""
+    return text(item, "id") if item.get("type") == APPROVAL_REQUEST else ""
+
+
+def approved_request(item: Raw) -> str:
+    """The id of the request for an approval that an item answers; empty for any other item."""
+    return text(item, "approval_request_id") if item.get("type") == APPROVAL_RESPONSE else ""
+
+
+def _with_pending_calls(turn: Assistant) -> Assistant:
+    """A copy of the turn that says which requests for an approval it leaves open (`pending_calls`), and which of
+    earlier turns it answers (`continued_calls`)."""
+    items = [part.raw for part in turn.parts if isinstance(part, m.Other)]
+    return m.with_pending_calls(turn, map(approval_request, items), map(approved_request, items), ())
 
 
 def _message(fields: Raw, where: str) -> tuple[Part, ...]:

@@ -17,10 +17,12 @@ from transom.core import message as m
 from transom.core.message import Assistant, Call, Fact, Part, Raw, Text, pieces_by_message
 from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
+from transom.wire.dialect import Rendered
 from transom.wire.fields import deep_copy, text
 from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import (
     ANSWERS,
+    APPROVAL_RESPONSE,
     CALLS,
     COMPACTIONS,
     DIALECT_NAME,
@@ -31,6 +33,8 @@ from transom.wire.responses.parse import (
     SETTINGS,
     TEXTS,
     USER_TEXT,
+    approval_request,
+    approved_request,
     is_models,
     kind,
 )
@@ -264,6 +268,26 @@ def with_distinct_ids(items: list[Raw], *, lost: bool = False) -> list[Raw]:
         out.append(_without(said, "id") if is_repeated and said.get("id") == label else said)
         if isinstance(label, str):
             seen.add(label)
+    return out
+
+
+# ---- approvals
+
+
+def without_orphaned_answers(messages: Sequence[Rendered]) -> Sequence[Rendered]:
+    """The items without the answers to requests for an approval that the API refuses: those whose request is not before
+    them, and second ones. A placeholder stands for one directly behind reasoning, which something must follow (R5)."""
+    if not any(rendered.message.get("type") == APPROVAL_RESPONSE for rendered in messages):
+        return messages  # nearly every window has no approval
+    waiting, out = set[str](), list[Rendered]()
+    for rendered in messages:
+        waiting.add(approval_request(rendered.message))
+        label = approved_request(rendered.message)
+        if rendered.message.get("type") != APPROVAL_RESPONSE or (label and label in waiting):
+            out.append(rendered)
+            waiting.discard(label)
+        elif out and out[-1].message.get("type") == "reasoning":
+            out.append(replace(rendered, message=left_out()))
     return out
 
 
