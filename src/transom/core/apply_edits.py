@@ -76,11 +76,8 @@ def _trim(builder: ViewBuilder, entry: Entry, trim: Trim) -> None:
 
 
 def _with_trims(builder: ViewBuilder, unit: Unit, trims: tuple[AppliedTrim, ...], place: Place, entry: Entry) -> Unit:
-    """A copy of the unit with other trims, which differ at one place, a part of `entry` (see `with_trims`).
-
-    In a dialect that sends the images of a turn's results in one more message, that message is not counted any more
-    when the last of them is trimmed.
-    """
+    """A copy of the unit with other trims at one place, a part of `entry`, and with its messages counted again
+    (`with_media_message`)."""
     changed = with_trims(unit, trims, place, entry)
     is_media = isinstance(entry.body, ToolResult) and place[1][0] in ("image", "file")
     return with_media_message(changed, builder.entries_of(unit), builder.counter) if is_media else changed
@@ -132,10 +129,8 @@ def _undo_trim(builder: ViewBuilder, entry: Entry, trim: Trim, seq: int, why: st
 
 
 def _undo_fold(builder: ViewBuilder, entry: Entry, fold: Fold, seq: int, why: str) -> None:
-    """Put the children of a `FoldedSlot` back in its place, and mark its range as restored by the user.
-
-    If another fold hides this one, the children come back under that fold, and the window stays the same.
-    """
+    """Put the children of a `FoldedSlot` back in its place, or under the fold that hides it. Its range is restored
+    then."""
     found = builder.path_to_fold(seq, fold)
     assert found is not None, "a live fold has a place"
     *path, (folded, _) = found
@@ -178,8 +173,7 @@ def _change_unit(
 
 
 def _load(builder: ViewBuilder, slot: Slot) -> Slot:
-    """A slot that comes out of a fold, as it must be to show: a unit with its entries, a `FoldedSlot` with its text and
-    the compaction that it shows. What it lacks is read from the log."""
+    """A slot that comes out of a fold, with what it lacks to show: entries, or text and compaction."""
     if isinstance(slot, Unit):
         return slot if slot.entries is not None else replace(slot, entries=builder.entries_of(slot))
     entry = builder.fetch(slot.seq)
@@ -189,8 +183,7 @@ def _load(builder: ViewBuilder, slot: Slot) -> Slot:
 
 
 def _appearance(unit: Unit, path: Path, place: Place | None) -> Any:
-    """What an edit of one unit can change in the window, as a value to compare before and after: None if the window
-    does not show the unit itself, else the rank of the trim in effect at `place`. `path`: the folds over the unit."""
+    """What an edit of one unit can change in the window, to be compared; None if the window does not show the unit."""
     if path and (not unit.pins or path[0][0].sealed or unit.key in path[0][0].excerpted):
         return None
     best = effective_trim(unit.trims, place) if place is not None else None

@@ -105,8 +105,7 @@ def _without_pins(request: PlanRequest, view: View, pins: Mapping[int, int], exc
 
 
 def _largest_part(view: View, bill: Mapping[str, int], excess: int) -> str:
-    """What of the head and the state is to be shortened: the largest part, if it alone is more than the excess;
-    otherwise all parts, if they are together. Empty if that would not be enough."""
+    """The largest part of head and state, or all of them, if shortening it is enough; empty if it is not."""
     head = [*(["the system prompt"] if view.head.messages else [])]
     if view.head.tools and "tools" not in bill:
         head.append("the tool definitions")

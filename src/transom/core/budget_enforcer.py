@@ -143,11 +143,8 @@ class BudgetEnforcer:
             self.draft.add(recalled)
 
     def _one_pass(self) -> None:
-        """If the window, with the text to recall, is at the trigger, make room (see `_make_room`). If it still exceeds
-        a limit, run the `last_resort` strategies, and before them the `pressure` ones again if the user restored turns.
-
-        If the prefix is broken by then, by this plan or by something before it, fold superseded notes too.
-        """
+        """Make room at the trigger, run the last resort above a limit, and fold superseded notes if the prefix is
+        broken."""
         # The trigger counts recalled text, the limit does not: nothing is ever removed to make room for it.
         if not self.targets.has_room_below_trigger(self.targets.used_with_recall()):
             self._make_room()
@@ -183,11 +180,8 @@ class BudgetEnforcer:
             self.costs = compaction_costs(window, self.draft.view, self._why, all_costs, all_costs[0].name)
 
     def _run_strategies(self, strategies: Iterable[Strategy], *, over_limit: bool) -> None:
-        """Run strategies in order until the target is met.
-
-        `over_limit`: the window does not fit, so keep rules do not count. Otherwise they are asked first. And if the
-        request can wait for summaries, each strategy is asked before it runs whether it wants some, until one does.
-        """
+        """Run strategies in order until the target is met. `over_limit`: the window does not fit, so keep rules do not
+        count."""
         self._kept_units = {} if over_limit or not self.draft.view.slots else self._ask_keep_rules()
         for strategy in strategies:
             target = self.targets.under_pressure(self._kept_units, over_limit=over_limit)
@@ -216,18 +210,14 @@ class BudgetEnforcer:
             self._ask(strategy, self.summary_options, self.targets.under_pressure(self._kept_units, over_limit=False))
 
     def _is_soon_cheaper(self, soft: float) -> bool:
-        """Whether there are prices, and the window has reached the share `soft` of the size at which a compaction
-        pays."""
+        """Whether there are prices, and the window has the share `soft` of the size at which a compaction pays."""
         view, prices = self.draft.view, self.budget.prices
         return prices is not None and self._compaction_pays(prices, view, self.targets.used().tokens, soft)
 
     def _worth_a_summary(self, prices: Prices) -> tuple[Strategy, ...]:
         """The strategies of the choice that would be cheapest if the summaries that it wants were made. Sets `costs`.
-
-        Empty, and `costs` stays as it is, if that choice wants no summary, if all summaries would be too short, if no
-        choice brings the window below the trigger, or if the window has not grown much since this was asked last (see
-        `SUMMARY_CHECKS`).
-        """
+        Empty if that choice wants no summary worth making, or if the window has not grown much since (see
+        `SUMMARY_CHECKS`)."""
         window = self._priced_window(prices)
         step = max(1, window.limit // SUMMARY_CHECKS)
         if self.draft.view.sent_tokens // step == window.tokens // step:
@@ -291,8 +281,7 @@ class BudgetEnforcer:
         return PricedWindow(prices, used, view.since_break.growth(used), full.tokens)
 
     def _ask(self, strategy: Strategy, summary_options: SummaryOptions, target: Target) -> None:
-        """Add the summaries that a strategy wants to `wants`, with the caller's focus and notes, redacted. Those that
-        may have fewer tokens than `summary_options.least` are left out."""
+        """Add the summaries that a strategy wants to `wants`, redacted, unless they would be too short (`least`)."""
         target = replace(
             target, waits_for_wants=summary_options.waits, summaries_can_be_made=summary_options.can_be_made
         )
@@ -354,10 +343,8 @@ class BudgetEnforcer:
         return kept
 
     def _take_edits(self, strategies: Iterable[Strategy], target: Target, *, only_as_needed: bool) -> None:
-        """Add the proposed edits that apply. `only_as_needed`: stop as soon as the target is met.
-
-        A fold is redacted, and in front of it come pins for the units in its range that must stay in the window.
-        """
+        """Add the proposed edits that apply, folds redacted and with pins in front. `only_as_needed`: stop when the
+        target is met."""
         for strategy in strategies:
             for edit in self._proposals(strategy, target):
                 taken = edit
@@ -371,12 +358,8 @@ class BudgetEnforcer:
                     return
 
     def _proposals(self, strategy: Strategy, target: Target) -> Iterator[Edit]:
-        """The edits that a strategy proposes.
-
-        A strategy may propose edits that do not apply, for example one for each part of the window. Raises InvalidEdit
-        if it proposes a value that is not an edit, or too many edits in a row that make the window no smaller
-        (`MAX_FUTILE_EDITS`).
-        """
+        """The edits that a strategy proposes. Raises InvalidEdit if it proposes something else, or too many edits in a
+        row that make the window no smaller (`MAX_FUTILE_EDITS`)."""
         least = self.draft.view.total.bytes
         most, without = MAX_FUTILE_EDITS + self.draft.view.length + least, 0
         with naming(strategy, self.policy):

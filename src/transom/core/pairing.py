@@ -60,10 +60,7 @@ def is_open(turns: OpenTurns, place: tuple[int, int]) -> bool:
 
 
 def _open_calls(unit: Unit, calls: tuple[Call, ...], label: str, name: str | None) -> Iterator[int]:
-    """The indexes of the open calls among which is that of a result with this label or function name, rising.
-
-    Some of them may be of another label, so the caller checks each with `is_answered`.
-    """
+    """The indexes of the open calls that a result with this label or function name may be of, rising."""
     if not (named := label or name):
         return bits_of(unit.open_bits)
     first = (unit.open_bits & -unit.open_bits).bit_length() - 1
@@ -102,8 +99,7 @@ def result_label_size(counter: FormatCounter, unit: Unit, index: int, result: To
 
 @lru_cache(maxsize=4)
 def _indexes_by_label(calls: IdentityKey[tuple[Call, ...]]) -> Mapping[tuple[str, bool], Sequence[int]]:
-    """The indexes of a turn's calls, rising. The key is (id, True), or (name, False) for a call without an id. Cached
-    for a few turns, because a turn's results come one after the other."""
+    """The indexes of a turn's calls, rising, by (id, True), or by (name, False) for a call without an id."""
     indexes: dict[tuple[str, bool], list[int]] = {}
     for index, call in enumerate(calls.value):
         indexes.setdefault((call.id or call.name, bool(call.id)), []).append(index)

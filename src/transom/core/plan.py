@@ -140,8 +140,7 @@ def _finish(draft: Draft, request: PlanRequest, enforcer: BudgetEnforcer) -> Pla
 
 
 def _close_calls(draft: Draft) -> None:
-    """Add a synthetic result for every call without a result: no API takes such a call. The text says that the tool may
-    have run; or, of a call that waits for approval, that its result comes later."""
+    """Add a synthetic result for every call without a result: no API takes such a call."""
     for key in draft.view.open_units:
         unit = draft.view.open_unit(key)
         turn = unit.first_fact
@@ -172,11 +171,8 @@ def closing_result(call: Call, label: str, place: CallPlace, text: str) -> ToolR
 
 
 def _give_late_results(draft: Draft, budget: Budget, ref: Ref) -> None:
-    """Add a note for each late result, so that the model learns what it was.
-
-    Text of more characters than the budget has tokens (this is about a quarter of a window) is cut in its middle. The
-    log has it whole.
-    """
+    """Add a note for each late result. Text of more characters than the budget has tokens (about a quarter of a window)
+    is cut in its middle."""
     most = budget.usable
     view, notes = draft.view, list[Note]()
     turns = {key: view.unit(key) for key, _ in view.late_results.values()}
@@ -225,12 +221,8 @@ def _renew_head(draft: Draft, head: Head) -> None:
 
 
 def _required_user_turn(view: View, options: WindowOptions) -> str:
-    """The text of the user turn that must be added at the end of the window; empty if none is needed.
-
-    Some providers refuse a window that ends with a turn of the model. A failure that is shown counts as one. A turn
-    with calls does not count, because the window ends with their results. If the last slot is a fold, its last pinned
-    unit is looked at.
-    """
+    """The text of the user turn that must be added at the end of the window; empty if none is needed. A failure that is
+    shown counts as a turn of the model, one with calls does not: the window ends with their results."""
     if options.required_user_turn is None or not view.slots:
         return ""
     last = view.slots[-1]

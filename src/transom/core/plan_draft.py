@@ -151,11 +151,8 @@ def pin_before_fold(draft: Draft, fold: Fold, named: Mapping[int, KeptUnit]) -> 
 
 
 def _pin(draft: Draft, unit: Unit, kept: KeptUnit) -> None:
-    """Pin a kept unit with its reason, and shorten it.
-
-    If a plan has pinned it before as `required` only, a pin with the rule's reason takes the place of that one. If the
-    user has pinned it, nothing changes.
-    """
+    """Pin a kept unit with its reason, in place of a plan's pin that only says `required`, and shorten it. If the user
+    has pinned it, nothing changes."""
     pins = [pin for seq in unit.pins if isinstance(pin := draft.view.fetch(seq).body, Pin)]
     if not all(pin.implied for pin in pins):
         return

@@ -299,8 +299,7 @@ def _must_be_choices(given: object) -> None:
 
 
 def _must_be_steps(name: str, steps: object) -> None:
-    """Raises InvalidSetting unless `steps` is a tuple of callables without a class among them (its instance is
-    needed)."""
+    """Raises InvalidSetting unless `steps` is a tuple of callables, and no class is among them."""
     if not isinstance(steps, tuple) or not all(map(callable, cast("tuple[Any, ...]", steps))):
         kind = "callables" if name in {"keep", "recall"} else "strategies"
         raise InvalidSetting(f"policy: {name} must be a tuple of {kind}, not {quote(cast('object', steps))}")

@@ -68,8 +68,7 @@ def _start(head: Entry | None) -> Any:
 
 
 def _without_cache_marks(value: object) -> object:
-    """A JSON value without the fields named `cache_control`, and without the fields whose value is an object that has
-    only such a field. An item of a list stays, if need be as an empty object."""
+    """A JSON value without the fields `cache_control`, and without those that hold only such a field."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value).items()
         return {key: _without_cache_marks(item) for key, item in fields if key != _MARK and not _is_a_mark(item)}

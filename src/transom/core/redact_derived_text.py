@@ -85,8 +85,7 @@ class _LastSecrets:
 
 
 def _first_searched(view: View, n: int) -> int:
-    """The seq of the oldest entry that is searched for secrets: from it to the entry before `n`, the facts have
-    `MAX_SOURCE_CHARACTERS` characters together, or it is 0."""
+    """The seq from which on the facts before entry `n` have `MAX_SOURCE_CHARACTERS` characters, or 0."""
     seq, characters = n, 0
     while seq > 0 and characters < MAX_SOURCE_CHARACTERS:
         seq -= 1

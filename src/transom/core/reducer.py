@@ -77,11 +77,8 @@ def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View
 
 
 def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
-    """Add a fact as a unit of its own, unless it is hidden or empty. Returns the unit's key, or why there is none (see
-    `NO_UNIT`). Provider calls that wait are ended by any fact but a turn of the model or a failure.
-
-    `key`: the unit's key; None: the seq of the entry. `signed_prefix`: as `Unit.signed_prefix`.
-    """
+    """Add a fact as a unit of its own, unless it is hidden or empty. Any but a turn of the model or a failure ends
+    provider calls that wait. `key`: the unit's key; None: the seq of the entry."""
     fact = entry.body
     assert isinstance(fact, Fact)
     if entry.meta is not None and not entry.meta.include_in_context:
@@ -96,8 +93,7 @@ def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_pre
 
 
 def _set_newest_unit(builder: ViewBuilder, key: int) -> int:
-    """Note that the unit with this key is the newest, unless a newer one is known. Returns the key. (Not called for
-    notes, recalled text and handoffs.)"""
+    """Note that the unit with this key is the newest, unless a newer one is known. Returns the key."""
     builder.newest_unit = max(builder.newest_unit, key)
     return key
 
@@ -138,8 +134,7 @@ def _user(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _note_user_message(builder: ViewBuilder, key: int) -> None:
-    """Note that the user has spoken at this key: it is the newest user message, and before the model's first answer a
-    part of the first task too."""
+    """Note that the user has spoken at this key, before the model's first answer as a part of the first task."""
     builder.newest_user = key
     if builder.first_answer is None and len(builder.first_task) < MOST_TASK_MESSAGES:
         builder.first_task = (*builder.first_task, key)
@@ -166,8 +161,7 @@ def _note(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _take_answered_request(builder: ViewBuilder, answers: int | None) -> Sent | None:
-    """The request in flight, if `answers` is its seq; from now on no request is in flight. Otherwise None, and nothing
-    changes."""
+    """The request in flight, which is answered now, if `answers` is its seq; else None."""
     in_flight = builder.in_flight
     if answers is None or in_flight is None or in_flight.seq != answers:
         return None
@@ -258,8 +252,7 @@ def _is_compacted(builder: ViewBuilder, key: int) -> bool:
 
 
 def _behind_compaction(builder: ViewBuilder) -> str:
-    """The fingerprint of the prefix that shows before a turn with the provider's compaction: the head, and the sealed
-    slot if there is one. The turn itself is not in the view yet."""
+    """The fingerprint of what shows before a turn with the provider's compaction, which is not in the view yet."""
     stop = int(bool(builder.slots) and isinstance(slot := builder.slots[0], FoldedSlot) and slot.sealed)
     return next(fingerprint for at, fingerprint in prefixes(builder.head_entry, builder.slots) if at == stop)
 
@@ -389,11 +382,8 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
 
 
 def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None:
-    """Note a result without an open call as a late result, if a synthetic result has closed its call.
-
-    If the call needed approval, its result may be synthetic too, for example because the tool took too long: so far the
-    model knows only that the call waits.
-    """
+    """Note a result without an open call as a late result, if a synthetic result has closed its call. If the call
+    needed approval, it may be synthetic too: so far the model knows only that the call waits."""
     known, label = builder.synthetic_results, result.call
     lost_to = None if result.synthetic else known.get(label)
     if lost_to is None and (place := result.place) is not None:
@@ -411,11 +401,8 @@ def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None
 
 
 def _approval(builder: ViewBuilder, entry: Entry) -> int:
-    """Note the new state of a call that needs approval. A state that cannot follow the one before it changes nothing.
-
-    "pending" applies only to an open call that has no state, or whose state is "started": the call of a sub-agent waits
-    again if another call in it needs approval. Returns NO_UNIT.
-    """
+    """Note the new state of a call that needs approval. A state that cannot follow the one before it changes
+    nothing."""
     approval = entry.body
     assert isinstance(approval, Approval)
     before = builder.approvals.get(approval.place)
@@ -441,11 +428,8 @@ def _set_approval(builder: ViewBuilder, place: CallPlace, seq: int, state: str) 
 
 
 def _head(builder: ViewBuilder, entry: Entry) -> int:
-    """Put a head in the place of the old one. The prefix breaks at the head.
-
-    If no request was sent yet, the first head may come after turns: those of an imported conversation. They were made
-    under it, so their bound reasoning still shows.
-    """
+    """Put a head in the place of the old one. The prefix breaks at the head. Turns before the first head, those of an
+    imported conversation, were made under it: their bound reasoning still shows."""
     head = entry.body
     assert isinstance(head, Head)
     is_first = builder.head_entry is None and not builder.sent_fingerprint

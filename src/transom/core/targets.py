@@ -201,7 +201,6 @@ class Targets:
 
 
 def _has_recall_for_newest_unit(view: View) -> bool:
-    """Whether a Recalled, of a plan or of the caller, stands after the beginning of the newest unit. Also true if there
-    is no such unit yet: then nothing is recalled."""
+    """Whether a Recalled stands after the beginning of the newest unit; true if there is no such unit yet."""
     newest = view.newest_unit
     return newest < 0 or any(isinstance(view.fetch(seq).body, Recalled) for seq in range(newest + 1, view.length))

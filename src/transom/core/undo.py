@@ -65,11 +65,8 @@ def _summaries_of(view: View, plan: int) -> list[int]:
 
 
 def _taken_back(view: View, plan: int) -> list[tuple[Pin | Fold, int | None]]:
-    """The pins and folds of earlier plans that a plan has taken back, to be placed again; each with the number of the
-    plan that first made it. Pins come first, then folds in the order in which they were made.
-
-    `plan`: the seq of its first entry. Its entries end with its `Sent`.
-    """
+    """The pins, then the folds, of earlier plans that a plan has taken back, each with the number of its first plan.
+    `plan`: the seq of its first entry. Its entries end with its `Sent`."""
     pins, folds = list[tuple[Pin | Fold, int | None]](), dict[int, tuple[Pin | Fold, int | None]]()
     for seq in range(plan, view.length):
         entry = view.fetch(seq)

@@ -183,8 +183,7 @@ Slot = Unit | FoldedSlot
 
 
 def _remember(slot: Slot, content: bytes) -> bytes:
-    """The hash of what a slot shows (`content`). It is stored in the slot; if two threads do it at once, both store the
-    same."""
+    """The hash of what a slot shows (`content`), stored in the slot. Two threads would store the same."""
     known = hashlib.blake2b(content, digest_size=16).digest()
     force_setattr(slot, "cached_fingerprint", known)
     return known

@@ -27,8 +27,7 @@ READS = ("Read:file_path", "read_file:path", "view:path")
 
 
 def _masked(old: OldResults) -> Shorten:
-    """A strategy that shows each of these old results as one line, all of them at once (SWE-agent's observation
-    masking)."""
+    """A strategy that shows each of these old results as one line, all at once (SWE-agent's observation masking)."""
     return Shorten(old, line, "mask", Together(0.0))
 
 

@@ -54,11 +54,8 @@ def with_settings(policy: Policy, settings: Mapping[str, object]) -> Policy:
 
 
 def _below(step: Strategy, trigger: float, policy: Policy) -> Strategy:
-    """The strategy that a policy with another trigger has in place of `step`.
-
-    With a lower trigger, a `RollingRecord` may keep so much of the newest turns that the window is full up to the
-    trigger, and a compaction frees next to nothing. Then it keeps less. Any other strategy is returned as it is.
-    """
+    """The strategy that a policy with another trigger has: with a lower one, a `RollingRecord` may have to keep
+    less."""
     if isinstance(step, RollingRecord) and trigger < policy.trigger and step.tail_share + step.share >= trigger:
         return replace(step, tail_share=step.tail_share * trigger / min(1.0, policy.trigger))
     return step
@@ -74,11 +71,8 @@ def _changed(step: Strategy, given: Mapping[str, float]) -> Strategy:
 
 
 def _must_leave_room(digest: Digest, policy: Policy, *, keep_recent: float | None) -> None:
-    """Raises InvalidSetting if the records of a policy would have less than `LEAST_RECORD` of the room: the target (or
-    what it is by default) as a whole, or what is between it and `keep_recent`.
-
-    `keep_recent`: the setting; None if it was not given, then only the target is checked.
-    """
+    """Raises InvalidSetting if records would have less than `LEAST_RECORD` of the room: of the target, or between it
+    and `keep_recent` (None: not given)."""
     full = 1 - digest.quiet
     most = full * policy.trigger if policy.target is None else policy.target
     if most < LEAST_RECORD:
@@ -94,10 +88,8 @@ def _must_leave_room(digest: Digest, policy: Policy, *, keep_recent: float | Non
 
 
 def _share(name: str, value: object) -> float:
-    """The value of the setting `name`, a share from 0 to 1, as a number; it may come as a text ("0.3").
-
-    Raises InvalidSetting if there is no such setting, or if the value is no such number (a bool is none).
-    """
+    """The value of the setting `name` as a number. Raises InvalidSetting for an unknown name, or if it is no share from
+    0 to 1."""
     if name not in SETTINGS:
         raise InvalidSetting(f"policy: there is no setting {quote(name)}: there are {', '.join(SETTINGS)}")
     try:

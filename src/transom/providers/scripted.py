@@ -164,10 +164,8 @@ class Scripted:
     # ---- how
 
     def _next(self, request: Mapping[str, Any], max_tokens: int | None) -> tuple[Reply | Fault, int]:
-        """Record and check the request; return the next step, and the tokens of the request.
-
-        Raises ProviderError for a request that the API would refuse.
-        """
+        """Record and check the request; return the next step and the tokens of the request. Raises ProviderError if it
+        is refused."""
         body = cast("Json", json.loads(json.dumps(request)))
         self.requests.append(body)
         if broken := self._dialect.violations(http_body(body)):

@@ -171,9 +171,7 @@ def _blocks(reply: Reply) -> list[Json]:
 
 
 def _object(arguments: str) -> Json:
-    """Return the arguments as the object that this API sends; arguments that are no object come under the key
-    "value".
-    """
+    """The arguments as the object that this API sends; those that are no object come under the key "value"."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):

@@ -172,8 +172,7 @@ class SdkProvider:
     # ---- how
 
     def _host(self, base_url: str) -> str | None:
-        """The host in an address; None if it names none. Raises InvalidSetting if the address cannot be split into its
-        parts, for example because a bracket is missing."""
+        """The host in an address; None if it names none. Raises InvalidSetting if the address cannot be split."""
         try:
             return urlsplit(base_url).hostname
         except ValueError:
@@ -182,8 +181,7 @@ class SdkProvider:
     def _answer(
         self, call: Callable[..., Any], request: Mapping[str, Any], max_tokens: int | None, timeout: float | None
     ) -> object:
-        """Call the SDK for a whole answer: `call` gets the client and the arguments. Raises ProviderError for whatever
-        the SDK raises."""
+        """Call the SDK with the client and the arguments. Raises ProviderError for whatever the SDK raises."""
         try:
             return call(self._sync_client(), self._arguments(request, max_tokens, timeout or self._timeout))
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises
@@ -207,9 +205,7 @@ class SdkProvider:
             return self._client
 
     def _client_of_loop(self) -> Any:
-        """Return the client of the running event loop; makes one for a new loop, because connections belong to their
-        loop.
-        """
+        """The client of the running event loop, a new one for a new loop: connections belong to their loop."""
         loop = _event_loop()
         if self._async_client is None or self._async_client[0] is not loop:
             self._async_client = (loop, self._make_client(is_async=True))

@@ -140,9 +140,7 @@ def error_reply(details: Mapping[str, Any]) -> ProviderError:
 
 
 def _address(error: BaseException) -> str:
-    """Return "http://host:port: ", where a request went; empty if the exception does not know. It has no credentials
-    and no path.
-    """
+    """Where a request went ("http://host:port: "), without credentials and path; empty if it is not known."""
     for each in (error, error.__cause__):
         with suppress(Exception):  # httpx raises an error for a request that was not set
             url = urlsplit(str(cast("Any", each).request.url))
@@ -176,10 +174,7 @@ def _details(error: Exception) -> dict[str, Any] | None:
 
 
 def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
-    """Return the body of the answer.
-
-    An error from inside a stream is wrapped as an error event if the SDK has unwrapped it.
-    """
+    """The body of the answer. An error from inside a stream, which the SDK has unwrapped, is wrapped again."""
     response = getattr(error, "response", None)
     if details is not None and getattr(response, "status_code", 200) == 200:
         return json.dumps(details if "error" in details else {"error": details}, ensure_ascii=False)

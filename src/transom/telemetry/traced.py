@@ -206,8 +206,7 @@ class _RunSpans:
         self._chat = _Chat(self._start(f"chat {name}", SpanKind.CLIENT, now, attributes), now)
 
     def _end_chat(self, error: str = "") -> None:
-        """End the span of the request at work, if there is one. With a reply it ends at the time of the reply. Without
-        one it ends now; `error`, if not empty, is its `error.type`."""
+        """End the span of the request at work at the time of its reply, or now with `error` as its `error.type`."""
         chat, self._chat = self._chat, None
         if chat is None:
             return

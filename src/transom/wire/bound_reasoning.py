@@ -58,8 +58,7 @@ def bind(fact: Fact, model: object = None) -> Fact:
 
 
 def _is_signed(thought: Reasoning) -> bool:
-    """Whether only its provider can have made a thought: it is encrypted, or it has a signature, or an id under which
-    the provider has stored it."""
+    """Whether only its provider can have made a thought: it is encrypted, signed, or stored under an id."""
     extra: dict[str, Any] = thought.extra or {}
     signs = ("signature", "encrypted_content", "id")
     return thought.field == "redacted_thinking" or any(extra.get(key) for key in signs)

@@ -297,8 +297,7 @@ def _copy(value: object, left: int, where: str, field: str) -> Any:
 
 
 def _copy_object(value: dict[object, object], left: int, where: str, field: str) -> Raw:
-    """A copy of one object, whose values have at most `left` levels. `field`: the field of the message that it is in;
-    empty for the message itself. Raises as `json_copy` does."""
+    """A copy of one object, whose values have at most `left` levels. `field`: the message's field that it is in."""
     copied: Raw = {}
     for key, item in value.items():
         if not isinstance(key, str):

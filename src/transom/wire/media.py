@@ -146,8 +146,7 @@ def _write_responses(asset: Asset) -> Raw | None:
 
 
 def _read_anthropic(raw: Raw) -> Asset | None:
-    """The asset in a block of the Messages API; None if the block has no source with a URL or base64, for example one
-    that names its file by an id."""
+    """The asset in a block of the Messages API; None if it has no source with a URL or base64."""
     kind: MediaKind = "image" if raw.get("type") == "image" else "file"
     source, name = as_dict(raw.get("source")), text(raw, "title")
     if source.get("type") == "url":

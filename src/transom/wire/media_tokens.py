@@ -111,16 +111,13 @@ def _packed_objects(data: bytes) -> Iterator[bytes]:
 
 
 def _pages_in(data: bytes) -> tuple[int, int]:
-    """Return `(objects, stated)` for the bytes of a PDF: how many page objects it has, and the largest number of pages
-    that a page tree states; 0 if none does.
-    """
+    """How many page objects the bytes of a PDF have, and the largest number that a page tree states (0: none does)."""
     counts = [int(each) for each in _COUNT.findall(data)] if b"/Pages" in data else []
     return sum(1 for _ in _PAGE.finditer(data)), max((each for each in counts if each <= 100_000), default=0)
 
 
 def _seconds(data: bytes, least: int) -> float:
-    """The seconds that a sound or a film plays. `least`: the bytes of a second, if the header does not state a
-    duration."""
+    """The seconds that a sound or a film plays. `least`: the bytes of a second, if the header has no duration."""
     if data.startswith(b"RIFF") and len(data) >= 44 and (rate := struct.unpack_from("<I", data, 28)[0]):
         return len(data) / rate
     at = data.find(b"mvhd")  # MP4, M4A, MOV

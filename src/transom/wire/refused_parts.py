@@ -148,8 +148,7 @@ def _shown_parts(view: View) -> Iterator[tuple[int, Address, Media | Other]]:
 
 
 def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
-    """The innermost part that a path in a request leads to. If it leads to a message only, all parts of that message
-    except texts."""
+    """The innermost part that a path leads to; of a path to a message, all its parts except texts."""
     held: Any = request.get(root)
     message: Raw = {}
     found: Raw | None = None
@@ -169,8 +168,7 @@ def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
 
 
 def _key(part: Raw | Media | Other) -> object:
-    """What a stored part and the part that was sent for it have in common: the data or the URL of a file; of any other
-    part everything but its cache mark."""
+    """What a stored part and the part that was sent for it share: data or URL, else all but the cache mark."""
     raw = part.raw if isinstance(part, (Media, Other)) else part
     asset = asset_of(Media("file", raw))
     if asset is not None:

@@ -108,8 +108,7 @@ def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
 
 
 def _rendered(view: View, dialect: Dialect, slots: Sequence[Slot], indexes: IndexCache) -> list[Rendered]:
-    """The messages of the head and of these slots, from the cache. They belong to the cache: copy them before handing
-    them out."""
+    """The messages of the head and of these slots. They belong to the cache: copy them before handing them out."""
     caches = indexes.of(_RenderedSlots)
     cache = caches.setdefault(dialect, {})
     if len(cache) > 2 * len(view.slots) + _SPARE_SLOTS:

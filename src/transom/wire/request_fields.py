@@ -79,8 +79,7 @@ def without_choice_of(arguments: Mapping[str, Any], left_out: Sequence[Raw]) -> 
 
 
 def _is_choice_of(choice: Raw, tools: Sequence[Raw]) -> bool:
-    """Whether a choice names one of these tools: by its type (MCP also by its server), or in Anthropic's form by its
-    name."""
+    """Whether a choice names one of these tools: by its type (MCP also by its server), Anthropic's by its name."""
     key = "name" if choice.get("type") == "tool" else "type"
     named, server = choice.get(key), choice.get("server_label")
     return named is not None and any(

@@ -68,8 +68,7 @@ def foreign_tools(schemas: Iterable[Raw], form: ToolFormat) -> list[Raw]:
 
 
 def _is_foreign(schema: Raw, form: ToolFormat) -> bool:
-    """Whether a schema is another API's own tool. Of one that no form gives away only this is sure: it is not
-    Gemini's, whose tools have no type."""
+    """Whether a schema is another API's own tool. Of an unknown one it is sure only that Gemini's have no type."""
     if not form.api or tools_in(schema):
         return False
     maker = maker_of(schema)
@@ -100,8 +99,7 @@ def tools_in(schema: Raw) -> list[Tool]:
 
 
 def _parameters(declared: Raw, *, takes_text: bool, of_gemini: bool) -> Raw:
-    """The JSON schema of a declared tool's arguments, under whichever key it stands. Without one: no arguments, or
-    (`takes_text`) one text. `of_gemini`: what stands under `parameters` is a schema of Gemini's kind."""
+    """The JSON schema of a declared tool's arguments. Without one: no arguments, or (`takes_text`) one text."""
     for key in ("parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"):
         if schema := as_dict(declared.get(key)):
             # OpenAI refuses an object without properties, which Gemini takes
@@ -166,12 +164,8 @@ _NUMBERS = frozenset(f"{end}{what}" for end in ("min", "max") for what in ("Item
 
 
 def _json_schema_of(schema: Raw) -> Raw:
-    """The JSON Schema of a schema of Gemini. The names of types are in lower case. What may be null has "null" among
-    its types, and among its values if they are listed. The order of properties is left out. Keys that mean the same in
-    both are kept, and so is what is JSON Schema already.
-
-    Schemas are translated wherever they stand: in `items`, `properties`, `anyOf` and so on.
-    """
+    """The JSON Schema of a schema of Gemini: with lower-case types, "null" where null is allowed, without the order of
+    properties. What is JSON Schema already is kept."""
     out: Raw = {}
     for given, value in schema.items():
         key = _NAMES.get(given, given)

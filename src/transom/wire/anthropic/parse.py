@@ -208,8 +208,7 @@ def parse_reply(reply: object, *, bound: bool) -> Assistant:
 
 
 def _with_storable_input(message: Raw) -> Raw:
-    """The message with the input of each call as a log can store it: what a model wrote there does not make the reply
-    unreadable."""
+    """The message with the input of each call as a log can store it, so that the reply stays readable."""
     if not isinstance(message.get("content"), list):
         return message
     given = [(block, as_dict(block)) for block in message["content"]]

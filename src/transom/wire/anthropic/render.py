@@ -104,9 +104,7 @@ def _adopted(fact: Fact) -> Fact:
 
 
 def _plain(role: str, fact: Fact) -> Rendered:
-    """Render a fact without calls and results as one message. Without content it gets a placeholder: the API refuses
-    an empty message.
-    """
+    """A fact without calls and results as one message, with a placeholder if it is empty: the API refuses that."""
     own = _adopted(fact)
     return _message(role, _content(own, role) or [_text(EMPTY)], own.extra, joins=not own.separate)
 
@@ -135,8 +133,7 @@ def _turn(turn: Assistant, *, unsigned: bool) -> list[Rendered]:
 
 
 def _answer(fact: m.ToolResult, call: Call) -> Rendered:
-    """The message of a result, under its call's id. An empty one is allowed unless it says that the tool failed
-    (A18)."""
+    """The message of a result, under its call's id. Only a failed one must have content (A18)."""
     own = translate_fact(fact, DIALECT_NAME)
     block: Raw = {"type": "tool_result", "tool_use_id": call.id}
     content = _content(own, "user")

@@ -74,11 +74,8 @@ _PLAIN = frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thi
 
 
 def _may_have_server_tools(messages: Sequence[Rendered]) -> bool:
-    """Whether a message may have a part of the provider's own tools.
-
-    All messages of each request are looked at. So these are plain loops: a generator for each message takes three times
-    as long.
-    """
+    """Whether a message may have a part of the provider's own tools. (Plain loops: generators take three times as
+    long.)"""
     for rendered in messages:
         content = rendered.message["content"]
         if not isinstance(content, str):
@@ -112,8 +109,7 @@ def _needed(rendered: Rendered) -> Iterator[str]:
 
 
 def _with_texts_behind(messages: Sequence[Rendered]) -> list[Rendered]:
-    """The messages in an order in which only results stand between a call and the turn with its result. Where that turn
-    has not come yet, the texts behind the results are left out until it has."""
+    """The messages in an order in which only results stand between a call and the turn with its result."""
     out, held = list[Rendered](), list[Rendered]()
     waiting, has_calls = set[str](), False
     needed = _needed_next(messages)
@@ -144,8 +140,7 @@ def _with_texts_behind(messages: Sequence[Rendered]) -> list[Rendered]:
 
 
 def _needed_next(messages: Sequence[Rendered]) -> list[set[str] | None]:
-    """For each message what `_needed` has for its whole turn or, if it is not the model's, for the next turn of the
-    model; None if none follows."""
+    """For each message what its turn or, if it is not the model's, the next one needs; None if none follows."""
     out: list[set[str] | None] = [None] * len(messages)
     following: set[str] | None = None
     for at in range(len(messages) - 1, -1, -1):
@@ -192,8 +187,7 @@ def _unfit(messages: Sequence[Rendered]) -> dict[int, set[int]]:
 
 
 def _without(rendered: Rendered, unfit: set[int]) -> Rendered:
-    """A copy of a message without these blocks. A placeholder stands for a result; a call of a client's tool stays,
-    without the name of its caller. Nothing is left at its end that may not stand there."""
+    """A copy of a message without these blocks: a placeholder for a result, a client's call without its caller."""
     if not unfit:
         return rendered
     content = list[Raw]()

@@ -78,8 +78,7 @@ class AnthropicAccumulator(Accumulator):
         return [text(block, "name") for block in blocks if block.get("type") == "tool_use"]
 
     def _start(self, index: object, block: Raw) -> None:
-        """Begin a block, unless that is said twice. Some gateways give all blocks one index, and some send arguments
-        before their block begins."""
+        """Begin a block, unless that is said twice, or only now said: its arguments may come first."""
         held = self._places.newest(index)
         if held is not None and not self._blocks[held]:  # its arguments came first
             self._blocks[held] = dict(block)

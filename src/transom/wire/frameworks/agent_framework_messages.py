@@ -60,8 +60,7 @@ class AgentFrameworkFormat(FrameworkFormat):
 
 
 def _pieces(one: Any, at: int, where: str) -> list[Piece]:
-    """The facts of a message: one for each result, and one for the other contents. Raises InvalidMessage for any other
-    object."""
+    """The facts of a message: one for each result, one for the rest. Raises InvalidMessage for any other object."""
     if not AGENT_FRAMEWORK.owns(one) or not hasattr(one, "contents"):
         raise InvalidMessage(where, f"a Message is needed, not {type(one).__name__}")
     results = [each for each in one.contents if each.type == _RESULT]
@@ -81,8 +80,7 @@ def _answer(content: Any, where: str) -> Any:
 
 
 def _turn(contents: Sequence[Any], where: str) -> Any:
-    """The turn of the model with these contents. Signed thoughts are bound to their prefix; one that is encrypted has
-    no text, so its signature stands for it."""
+    """The turn with these contents. The signature of an encrypted thought stands for its text."""
     thoughts = [each for each in contents if each.type == _THOUGHT]
     calls = [chat_call(each.call_id or "", each.name or "", _args(each)) for each in contents if each.type == _CALL]
     said = [_part(each) for each in contents if each.type not in {_CALL, _THOUGHT, "usage"}]

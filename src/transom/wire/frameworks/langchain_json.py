@@ -163,8 +163,7 @@ def _content(value: object) -> object:
 
 
 def _part(block: Raw) -> Raw:
-    """Translate a block of content to a part of a Chat message: a text, an image or a file. Any other block is returned
-    unchanged."""
+    """A block of content as a part of a Chat message. Any but a text, an image or a file is returned unchanged."""
     kind = text(block, "type")
     if kind == "text":
         return {"type": "text", "text": block.get("text") or ""}

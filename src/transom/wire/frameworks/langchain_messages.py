@@ -89,8 +89,7 @@ def _readable(block: object) -> object:
 
 
 def _fact(one: Any, chat: Raw, where: str) -> Any:
-    """The fact of a chat message that was made of a message of LangChain. Of a turn of the model, signed reasoning is
-    bound to its prefix, and other fields, such as the name of the agent, are dropped."""
+    """The fact of a message of LangChain: signed reasoning is bound, and other fields of a turn are dropped."""
     fact = parse(chat, where)
     if not isinstance(fact, Assistant):
         return fact

@@ -140,8 +140,7 @@ def _chat_call(part: Raw) -> Raw:
 
 
 def _request_part(message: Raw, at: float, names: dict[str, str]) -> Raw:
-    """The part of a request for a chat message that is not the model's. `at`: its time. `names`: the names of tools by
-    the ids of their calls."""
+    """The part of a request for a message that is not the model's. `names`: of tools, by the ids of their calls."""
     role, content, when = text(message, "role"), message.get("content"), iso_time(at)
     if role in {"system", "developer"}:
         return {"content": plain_text(content), "timestamp": when, "part_kind": "system-prompt"}
@@ -157,8 +156,7 @@ def _request_part(message: Raw, at: float, names: dict[str, str]) -> Raw:
 
 
 def _prompt_part(part: Raw) -> str | Raw:
-    """An item of a user prompt or a result for a part of a chat message: a text, an image or a file. Any other part
-    becomes its JSON."""
+    """An item of a prompt for a part of a chat message. Any but a text, an image or a file becomes its JSON."""
     if isinstance(part.get("text"), str):
         return part["text"]
     url = text(as_dict(part.get("image_url")), "url") or text(as_dict(part.get("file")), "file_data")
@@ -170,8 +168,7 @@ def _prompt_part(part: Raw) -> str | Raw:
 
 
 def _response_parts(message: Raw, names: dict[str, str]) -> list[Raw]:
-    """The parts of a response for a chat message of the model. The names of its calls are added to `names`, by their
-    ids."""
+    """The parts of a response for a message of the model. Adds the names of its calls to `names`, by their ids."""
     parts: list[Raw] = []
     if thought := text(message, "reasoning_content") or text(message, "reasoning"):
         parts.append({"content": thought, "part_kind": "thinking"})

@@ -65,8 +65,7 @@ class PydanticAIFormat(FrameworkFormat):
 
 
 def _pieces(one: Any, at: int, where: str) -> list[Piece]:
-    """The facts of a request or a response: one for each part of a request that we know, one for a whole response.
-    Raises InvalidMessage for any other object."""
+    """The facts of a request (one for each part) or a response. Raises InvalidMessage for any other object."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - only who has its messages
 
     if not PYDANTIC_AI.owns(one):
@@ -85,8 +84,7 @@ def _pieces(one: Any, at: int, where: str) -> list[Piece]:
 
 
 def _written(shown: Iterator[Shown]) -> Iterator[Any]:
-    """The messages of a window. Neighbouring messages that came in one request, or in none, become one request.
-    Instructions are left out, because the requests have them."""
+    """The messages of a window. Neighbours that came in one request, or in none, become one request."""
     names: dict[str, str] = {}  # of the tools, by the id of the call
     without_instructions = (each for each in shown if each.piece is None or each.piece.source is not None)
     for group in grouped(without_instructions, _are_one_request):

@@ -110,8 +110,7 @@ def _block(block: Raw) -> Raw:
 
 
 def _converse_block(block: Raw) -> Raw:
-    """A block of the Messages API as one of the Converse API. A placeholder text stands for a block that the Converse
-    API does not have, for example an image that is given by a URL: the window may be of another provider's messages."""
+    """A block of the Messages API as one of the Converse API; a placeholder text for one that this does not have."""
     kind = block["type"]
     if kind == "text":
         return {"text": block["text"]}

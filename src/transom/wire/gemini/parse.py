@@ -162,8 +162,7 @@ def _turn(fields: Raw, where: str) -> Assistant:
 
 
 def _user_facts(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
-    """The facts in a content of the user: first the results, each of which takes its call out of `calls`, then the
-    message."""
+    """The facts in a content of the user: results, each of which takes its call out of `calls`, then the message."""
     listed = list(_single(fields.pop("parts", None), where, "parts"))
     facts: list[m.Fact] = [_result(raw, calls, where, path) for raw, path in listed if key_of_part(raw, RESPONSE)]
     parts = tuple(_part(raw, where, path) for raw, path in listed if not key_of_part(raw, RESPONSE))
@@ -182,8 +181,7 @@ def _parts(fields: Raw, where: str, path: str = "parts") -> tuple[Part, ...]:
 
 
 def _single(items: object, where: str, path: str) -> Iterator[tuple[Raw, str]]:
-    """The parts in a list with their paths. A part with several kinds of data is split, and one whose fields are all
-    null is left out."""
+    """The parts in a list, with their paths: those with several kinds of data split, those without any left out."""
     if items is None:
         return
     if not isinstance(items, list):
@@ -235,8 +233,7 @@ def _named(raw: Raw, key: str, where: str, path: str) -> tuple[Raw, str, str]:
 
 
 def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
-    """A function's response, as the result of the open call in `calls` that it belongs to. Fields without a place stay
-    in `extra`."""
+    """A function's response, as the result of the open call in `calls` that it belongs to."""
     key = key_of_part(raw, RESPONSE) or RESPONSE[0]
     body, label, name = _named(raw, key, where, path)
     path = f"{path}.{key}"
@@ -318,8 +315,7 @@ def plain(value: object) -> object:
 
 
 def _with_storable_args(content: Raw) -> Raw:
-    """The content with the arguments of each call as a log can store them: what a model wrote there does not make the
-    reply unreadable."""
+    """The content with the arguments of each call as a log can store them, so that the reply stays readable."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         return content

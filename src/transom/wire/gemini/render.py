@@ -137,8 +137,7 @@ def _parts(fact: m.Fact) -> list[Raw]:
 
 
 def _kept(parts: list[Raw]) -> list[Raw]:
-    """The parts without empty texts (G8), or a placeholder if nothing else is there (G7). An empty text with another
-    field, such as a signature, stays."""
+    """The parts without empty texts (G8), or a placeholder if nothing is left (G7). A signed empty text stays."""
     return [each for each in parts if each != {"text": ""}] or [{"text": texts.left_out_marker("part")}]
 
 

@@ -164,8 +164,7 @@ def _of_order(turns: list[_MergedTurn], *, cached: bool) -> Iterator[Violation]:
 
 
 def _of_responses(turn: _MergedTurn, calls: int | None) -> Iterator[Violation]:
-    """Violations in a turn of the user. `calls`: how many calls the turn before it has; None if that cannot be
-    known."""
+    """Violations in a turn of the user. `calls`: those of the turn before it; None if their number cannot be known."""
     before: list[Raw] = []
     for index, parts in turn.contents:
         behind = calls == 0 or not all(_RESPONSE in part for part in before)

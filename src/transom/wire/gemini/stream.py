@@ -122,8 +122,7 @@ class GeminiAccumulator(Accumulator):
         return [text(call_in(part), "name") for part in self._open]
 
     def _add(self, part: Raw) -> None:
-        """Add a part. A text is joined to the text before it if both are thoughts or neither is, and no signature has
-        ended that; a piece of a call to the call that is open."""
+        """Add a part: a text to the text that it continues, a piece of a call to the open call that it is of."""
         if key := key_of_part(part, CALL):
             label = text(call_in(part), "id")
             held = next((each for each in self._open if label and call_in(each).get("id") == label), None)

@@ -106,8 +106,7 @@ class _MistralCounter(ChatCounter):
 
 
 def _as_user_message(message: Raw) -> Raw:
-    """Change the message of an instruction to a marked user message, in place: a system message must not be the last
-    one (M3). Any other message stays as it is."""
+    """Make an instruction a marked user message, in place: a system message must not be the last one (M3)."""
     if message["role"] == "system":
         content = message["content"]
         words = content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
@@ -116,8 +115,7 @@ def _as_user_message(message: Raw) -> Raw:
 
 
 def _strict(message: Raw) -> Raw:
-    """A message of OpenAI's as Mistral takes it: ids and role are changed in place, and keys that Mistral does not know
-    are dropped."""
+    """A message of OpenAI's as Mistral takes it: other ids and role, in place, and without unknown keys."""
     if message["role"] == "developer":
         message["role"] = "system"
     if (legacy := message.pop("function_call", None)) is not None:

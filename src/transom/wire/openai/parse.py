@@ -108,8 +108,7 @@ def _part(raw: Raw, where: str, path: str) -> m.Part:
 
 
 def _assistant_part(raw: Raw, where: str, path: str) -> m.Part | m.Reasoning:
-    """A content part of the model's, or its reasoning: a part of the type `thinking` with one text. (One with
-    references among its texts stays as it is.)"""
+    """A content part of the model's, or its reasoning: a part of the type `thinking` with exactly one text."""
     held = raw.get(THINKING) if raw.get("type") == THINKING else None
     pieces = cast("list[object]", held) if isinstance(held, list) else []
     text = cast("Raw", pieces[0]) if len(pieces) == 1 and isinstance(pieces[0], dict) else {}

@@ -107,10 +107,8 @@ class ChatAccumulator(Accumulator):
         return as_dict(function)
 
     def _add_call(self, piece: Raw) -> None:
-        """Add a piece to the call that it belongs to, or to a new one.
-
-        That is the newest call with its index. Without an index: with its id; without an id too: the newest of all.
-        """
+        """Add a piece to the call that it belongs to, or to a new one: by its index, else its id, else to the
+        newest."""
         at, label = piece.get("index"), text(piece, "id")
         key = ("index", str(at)) if at is not None else ("id", label) if label else ("last", "")
         call = self._newest.get(key)
@@ -134,14 +132,8 @@ def _body(call: Raw) -> Raw:
 
 
 def _begins_another(call: Raw, piece: Raw) -> bool:
-    """Whether a piece with the index of a call begins another one. (Some servers give all calls one index, or none.)
-
-    A piece without a name never does. A piece with a name does
-
-    - if it has another name than the call, and the call has arguments already;
-    - if it has another name and another id than the call;
-    - if the arguments of the call are complete, and the piece has arguments, another name or another id.
-    """
+    """Whether a piece with the index of a call begins another one: some servers give all calls one index, or none. Only
+    a piece with another name or id does, and one that follows complete arguments."""
     so_far, more = _body(call), _body(piece)
     name, label, arguments = more.get("name"), piece.get("id"), so_far.get("arguments")
     is_other_name = bool(name and so_far.get("name") and so_far["name"] != name)
@@ -159,11 +151,7 @@ def _is_repeat(call: Raw, piece: Raw) -> bool:
 
 
 def _add(fields: Raw, key: str, value: Any) -> None:
-    """Add one field of a chunk to the fields so far, in place.
-
-    A text is appended, a list of parts is merged with the parts so far, and an object is added field by field. Any
-    other value replaces the one before. A null says nothing.
-    """
+    """Add one field of a chunk in place: texts, lists and objects to those so far, any other value instead."""
     before: object = fields.get(key)
     if value is None:
         return
@@ -210,8 +198,7 @@ def _merged(before: list[Any], more: list[Any]) -> list[Any]:
 
 
 def _by_index(parts: list[Any]) -> list[Any]:
-    """The parts by their index, as a reply that is not streamed has them; in the order in which they came if one has no
-    index."""
+    """The parts by their index, as a whole reply has them; as they came if one has no index."""
     if not all(isinstance(as_dict(part).get("index"), int) for part in parts):
         return parts
     return sorted(parts, key=lambda part: part["index"])
@@ -230,8 +217,7 @@ def _continued_at(parts: list[Any], part: Raw) -> int | None:
 
 
 def _goes_on(held: Raw, part: Raw) -> bool:
-    """Whether a part continues one of its type: none of its ids differs, and no signature has ended that. A signature
-    may come alone, or again in each piece."""
+    """Whether a part continues one of its type: its id is the same, and no other signature has ended that."""
     if held.get("id") and part.get("id") and held["id"] != part["id"]:
         return False
     if any(held.get(key) for key in _PIECES) and held.get("signature") and any(part.get(key) for key in _PIECES):

@@ -192,8 +192,7 @@ def _others(fields: Raw, where: str) -> m.Fact:
 
 
 def _user_fields(fields: Raw, key: str, where: str) -> dict[str, Any]:
-    """The keyword arguments of a fact that is not the model's: its content, taken out of the fields from under `key`,
-    and the other fields as `extra`."""
+    """The keyword arguments of a fact that is not the model's: the content under `key`, and the rest as `extra`."""
     parts, shape = _content(fields, key, where, USER_TEXT)
     return {"parts": parts, "shape": shape, "extra": fields or None, "dialect": DIALECT_NAME}
 

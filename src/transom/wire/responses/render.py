@@ -86,8 +86,7 @@ def unit_items(unit: Unit, *, strict: bool) -> list[Raw]:
 
 
 def _turn(whole: Fact, head: Assistant) -> list[Raw]:
-    """The items of a turn. `whole`: without trims. Reasoning at the end of a turn of this API is left out (R5). A turn
-    of which no item is left gets a placeholder."""
+    """The items of a turn, at least a placeholder. `whole`: without trims. Reasoning at its end is left out (R5)."""
     assert isinstance(whole, Assistant)
     items = list(_items(head))
     if whole.dialect == DIALECT_NAME:
