@@ -7,20 +7,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from transom.cache_prices import CompactionCosts
+from transom.core import message as m
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.message import (
-    Assistant,
-    Failure,
-    Handoff,
-    Head,
-    Instruction,
-    Note,
-    Opaque,
-    Recalled,
-    ToolResult,
-    Usage,
-    User,
-)
 from transom.core.summary import Summary
 
 
@@ -110,7 +98,7 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """The seconds that the tool took; None if it is not known, and for entries that are no result."""
     model: str = ""
     """The model of a reply, as in "openai:gpt-5"; empty if it is not known. (A `Failure` names its own.)"""
-    usage: Usage | None = None
+    usage: m.Usage | None = None
     """Of a sub-agent's result: the tokens of its whole run."""
     cost: float | None = None
     """In US dollars: of a reply or a failure what its request cost, of a sub-agent's result what its run cost. None if
@@ -128,16 +116,16 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
 
 
 Body = (
-    User
-    | Assistant
-    | ToolResult
-    | Instruction
-    | Note
-    | Recalled
-    | Failure
-    | Head
-    | Handoff
-    | Opaque
+    m.User
+    | m.Assistant
+    | m.ToolResult
+    | m.Instruction
+    | m.Note
+    | m.Recalled
+    | m.Failure
+    | m.Head
+    | m.Handoff
+    | m.Opaque
     | Fold
     | Trim
     | Pin
@@ -173,4 +161,4 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     @property
     def by_user(self) -> bool:
         """True for a message that the user wrote: in the user's role, and not injected by a program."""
-        return isinstance(self.body, User) and (self.meta is None or not self.meta.injected)
+        return isinstance(self.body, m.User) and (self.meta is None or not self.meta.injected)

@@ -34,23 +34,17 @@ def child_at(folded: FoldedSlot, key: int) -> tuple[int, Slot]:
 def make_folded(entry: Entry, slots: Sequence[Slot], fold: Fold, compaction: Unit | None) -> FoldedSlot:
     """The slot that a fold puts in the place of these slots. `entry`: the entry of the fold, with its token counts.
     `compaction`: the provider's own compaction, if the fold shows that in place of its text."""
-    children = _as_children(slots)
-    pinned = tuple(unit for child in children for unit in pinned_units_in(child))
     text_size = Size(entry.tokens[0], MESSAGE_BYTES + text_bytes(fold.text), messages=1)
     if compaction is not None:
         text_size = compaction.size
-    return FoldedSlot(
-        first=fold.first,
-        last=fold.last,
-        seq=entry.seq,
+    made = _slot_over(slots, entry.seq, fold.why)
+    pinned = tuple(unit for child in made.children for unit in pinned_units_in(child))
+    return replace(
+        made,
         text=fold.text,
-        why=fold.why,
         tokens=text_size.tokens,
-        children=children,
         all_pinned=pinned,
         size=text_size.plus(_pinned_size(pinned, fold.excerpted)),
-        untrimmed_size=_untrimmed_size(children),
-        unit_count=_unit_count(children),
         excerpted=fold.excerpted,
         compaction=compaction,
     )
@@ -66,33 +60,25 @@ def make_sealed(seq: int, slots: Sequence[Slot]) -> FoldedSlot:
     if any(before.last > after.first for before, after in pairwise(slots)):
         units = chain.from_iterable(map(units_in, slots))
         slots = sorted(units, key=attrgetter("key"))
-    children = _as_children(slots)
+    return replace(_slot_over(slots, seq, SEALED), sealed=True)
+
+
+def _slot_over(slots: Sequence[Slot], seq: int, why: str) -> FoldedSlot:
+    """A slot that has these slots as its children and shows nothing."""
+    children = tuple(without_entries(_without_signature(slot)) for slot in slots)
     return FoldedSlot(
         first=children[0].first,
         last=children[-1].last,
         seq=seq,
         text="",
-        why=SEALED,
+        why=why,
         tokens=0,
         children=children,
         all_pinned=(),
         size=ZERO,
-        untrimmed_size=_untrimmed_size(children),
-        unit_count=_unit_count(children),
-        sealed=True,
+        untrimmed_size=sum_sizes(slot.untrimmed_size for slot in children),
+        unit_count=sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in children),
     )
-
-
-def _as_children(slots: Sequence[Slot]) -> tuple[Slot, ...]:
-    return tuple(without_entries(_without_signature(slot)) for slot in slots)
-
-
-def _untrimmed_size(slots: Sequence[Slot]) -> Size:
-    return sum_sizes(slot.untrimmed_size for slot in slots)
-
-
-def _unit_count(slots: Sequence[Slot]) -> int:
-    return sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in slots)
 
 
 def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:

@@ -10,26 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from transom.cache_prices import SinceBreak
+from transom.core import message as m
 from transom.core.apply_edits import apply_edit
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, CallPlace, Entry, Forked, Sent
 from transom.core.folded_slot import replace_in_folds
 from transom.core.learned_limit import answered_size, limit_after_failure, limits_after_reply
 from transom.core.log import Log
-from transom.core.message import (
-    REASONING_REFUSED,
-    Assistant,
-    Fact,
-    Failure,
-    Handoff,
-    Head,
-    Instruction,
-    Note,
-    Recalled,
-    ToolResult,
-    User,
-    is_empty,
-)
 from transom.core.pairing import call_label_size, is_open, open_call, result_label_size
 from transom.core.persistent import appended, vector, with_value, without_key
 from transom.core.prefix_fingerprint import prefixes
@@ -62,7 +49,8 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
         if entry.counter != builder.counter.name:
             entry = builder.counted(entry)  # noqa: PLW2901 - the same entry
         handler = _HANDLERS.get(type(entry.body))
-        builder.unit_of = builder.unit_of.plus((NO_UNIT if handler is None else handler(builder, entry),))
+        key = None if handler is None else handler(builder, entry)
+        builder.unit_of = builder.unit_of.plus((NO_UNIT if key is None else key,))
     return builder.view()
 
 
@@ -72,30 +60,24 @@ def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View
     return apply(View.empty(log, counter), (log[seq] for seq in range(stop)))
 
 
-# Each handler returns the key of the unit that the entry belongs to, or a number below 0 if it belongs to none (see
-# `NO_UNIT`).
+# Each handler returns the key of the unit that the entry belongs to. If it belongs to none, it returns a number below 0
+# that says why (see `NO_UNIT`), or None for `NO_UNIT` itself.
 
 
 def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_prefix: str = "") -> int:
     """Add a fact as a unit of its own, unless it is hidden or empty. Any but a turn of the model or a failure ends
     provider calls that wait. `key`: the unit's key; None: the seq of the entry."""
     fact = entry.body
-    assert isinstance(fact, Fact)
+    assert isinstance(fact, m.Fact)
     if entry.meta is not None and not entry.meta.include_in_context:
         return HIDDEN_MESSAGE
-    if is_empty(fact):
+    if m.is_empty(fact):
         return EMPTY_MESSAGE
-    if builder.waiting and not isinstance(fact, (Assistant, Failure)):
+    if builder.waiting and not isinstance(fact, (m.Assistant, m.Failure)):
         _end_provider_calls(builder)
     unit = new_unit(entry.seq if key is None else key, entry, signed_prefix, messages=builder.counter.messages(fact))
     _add_unit(builder, unit)
     return unit.key
-
-
-def _set_newest_unit(builder: ViewBuilder, key: int) -> int:
-    """Note that the unit with this key is the newest, unless a newer one is known. Returns the key."""
-    builder.newest_unit = max(builder.newest_unit, key)
-    return key
 
 
 def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
@@ -122,7 +104,9 @@ def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
 
 def _event(builder: ViewBuilder, entry: Entry) -> int:
     """Add a fact, and note that it is the newest unit."""
-    return _set_newest_unit(builder, _fact(builder, entry))
+    key = _fact(builder, entry)
+    builder.newest_unit = max(builder.newest_unit, key)
+    return key
 
 
 def _user(builder: ViewBuilder, entry: Entry) -> int:
@@ -151,7 +135,7 @@ def _note_answer(builder: ViewBuilder, key: int) -> None:
 def _note(builder: ViewBuilder, entry: Entry) -> int:
     """Add a note. The late results that it gives need not be given any more."""
     note = entry.body
-    assert isinstance(note, Note)
+    assert isinstance(note, m.Note)
     if note.key:
         builder.notes = with_value(builder.notes, note.key, (entry.seq, note.text))
     for seq in note.refs:
@@ -173,7 +157,7 @@ def _take_answered_request(builder: ViewBuilder, answers: int | None) -> Sent | 
 def _assistant(builder: ViewBuilder, entry: Entry) -> int:
     """Add a turn of the model. Its usage moves the calibration if it came in the dialect of this view."""
     turn = entry.body
-    assert isinstance(turn, Assistant)
+    assert isinstance(turn, m.Assistant)
     builder.usage = builder.usage.plus_entry(entry)
     sent = _take_answered_request(builder, turn.answers)
     if sent is not None and turn.usage is not None and turn.dialect == builder.counter.dialect:
@@ -197,10 +181,11 @@ def _assistant(builder: ViewBuilder, entry: Entry) -> int:
         _follow_provider_calls(builder, turn, key)
         if turn.calls:
             _open_calls(builder, turn, key)
-    return _set_newest_unit(builder, key)
+    builder.newest_unit = max(builder.newest_unit, key)
+    return key
 
 
-def _follow_provider_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
+def _follow_provider_calls(builder: ViewBuilder, turn: m.Assistant, key: int) -> None:
     """Note which calls of the provider's own tools wait for a later turn, after this turn with the unit `key`. A turn
     that goes on with none of the waiting calls ends them all: their results will not come."""
     waiting = builder.waiting
@@ -219,11 +204,11 @@ def _end_provider_calls(builder: ViewBuilder) -> None:
     now."""
     slots = [builder.slots[builder.slot_index(key)] for key in set(builder.waiting.values())]
     turns = [slot.first_fact for slot in slots if isinstance(slot, Unit)]
-    if not any(isinstance(turn, Assistant) and turn.calls for turn in turns):
+    if not any(isinstance(turn, m.Assistant) and turn.calls for turn in turns):
         builder.waiting = {}
 
 
-def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | None) -> bool:
+def _compact(builder: ViewBuilder, entry: Entry, turn: m.Assistant, place: int | None) -> bool:
     """Seal what precedes a turn with the provider's own compaction. Returns whether this was done.
 
     It is not done in another dialect, because no other API knows what the compaction says; for a turn that is not in
@@ -239,7 +224,7 @@ def _compact(builder: ViewBuilder, entry: Entry, turn: Assistant, place: int | N
     for unit in (unit for slot in builder.slots[1 if stop else 0 :] for unit in units_in(slot)):
         if unit.by_user:
             _note_user_message(builder, unit.key)
-        elif isinstance(unit.first_fact, Assistant):
+        elif isinstance(unit.first_fact, m.Assistant):
             _note_answer(builder, unit.key)
     builder.open_units = tuple(unit for unit in builder.open_units if unit > key)
     builder.waiting = {label: made for label, made in builder.waiting.items() if made > key}
@@ -264,7 +249,7 @@ def _signed_on(builder: ViewBuilder, entry: Entry, sent: Sent | None) -> str:
     shows if no edit applies. If one applies, the prefix of such a turn, and of any imported one, is not known.
     """
     turn = entry.body
-    assert isinstance(turn, Assistant)
+    assert isinstance(turn, m.Assistant)
     was_read = entry.meta is not None and entry.meta.source is not None
     if (was_read or turn.answers is None) and len(builder.live_edits):
         return _UNKNOWN
@@ -275,10 +260,12 @@ def _signed_on(builder: ViewBuilder, entry: Entry, sent: Sent | None) -> str:
     return builder.fingerprint()
 
 
-def _open_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
+def _open_calls(builder: ViewBuilder, turn: m.Assistant, key: int) -> None:
     """Note that the calls of a new turn wait for results, and add the size of their labels to it."""
     for label in {call.id for call in turn.calls if call.id in builder.synthetic_results}:
-        builder.drop_synthetic_result(label)  # a label that is used again names the new call from now on
+        builder.synthetic_results = without_key(
+            builder.synthetic_results, label
+        )  # a label that is used again names the new call from now on
     builder.open_units = appended(builder.open_units, key)
     extra = call_label_size(builder.counter, turn, key)
     if extra != ZERO:
@@ -292,7 +279,7 @@ def _open_calls(builder: ViewBuilder, turn: Assistant, key: int) -> None:
 def _failure(builder: ViewBuilder, entry: Entry) -> int:
     """Add a failure. It may teach a limit, move the calibration, or count as a strike of the summarizer."""
     failure = entry.body
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, m.Failure)
     builder.usage = builder.usage.plus_entry(entry)
     sent = _take_answered_request(builder, failure.answers)
     if failure.failure == NO_SUMMARY:
@@ -300,7 +287,7 @@ def _failure(builder: ViewBuilder, entry: Entry) -> int:
     if failure.failure in (NO_SUMMARY, UNUSED_SUMMARY):
         spent = builder.summaries.spent + tokens_spent(failure.usage)
         builder.summaries = replace(builder.summaries, spent=spent)
-    if failure.failure == REASONING_REFUSED:
+    if failure.failure == m.REASONING_REFUSED:
         is_some_left = _refuse_reasoning(builder, entry)
         refusing = after_refusal(builder.refused_reasoning, failure.model, is_some_left=is_some_left)
         builder.refused_reasoning = refusing
@@ -310,7 +297,9 @@ def _failure(builder: ViewBuilder, entry: Entry) -> int:
         known, calibration = builder.model_limits, builder.token_calibration
         limit = limit_after_failure(known.get(failure.model), failure, sent, calibration, entry.seq)
         builder.model_limits = with_value(known, failure.model, limit)
-    return _set_newest_unit(builder, _fact(builder, entry, key=None if sent is None else failure.answers))
+    key = _fact(builder, entry, key=None if sent is None else failure.answers)
+    builder.newest_unit = max(builder.newest_unit, key)
+    return key
 
 
 def _refuse_reasoning(builder: ViewBuilder, entry: Entry) -> bool:
@@ -348,14 +337,14 @@ def _hide_reasoning(builder: ViewBuilder, key: int) -> None:
 
 def _has_reasoning(builder: ViewBuilder, unit: Unit) -> bool:
     turn = unit.first_fact if unit.entries is not None else builder.fetch(unit.seqs[0]).body
-    return isinstance(turn, Assistant) and bool(turn.reasoning)
+    return isinstance(turn, m.Assistant) and bool(turn.reasoning)
 
 
 def _result(builder: ViewBuilder, entry: Entry) -> int:
     """Add a result to the unit of its call. A result without an open call is not shown. But if a synthetic result has
     closed its call, it is a late result, and the next plan gives it to the model in a note."""
     result = entry.body
-    assert isinstance(result, ToolResult)
+    assert isinstance(result, m.ToolResult)
     builder.usage = builder.usage.plus_entry(entry)
     if entry.meta is not None and not entry.meta.include_in_context:
         return HIDDEN_MESSAGE
@@ -374,14 +363,14 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
     if not unit.open_bits:
         builder.open_units = vector(key for key in builder.open_units if key != unit.key)
     turn = unit.first_fact
-    assert isinstance(turn, Assistant)
+    assert isinstance(turn, m.Assistant)
     if result.synthetic and turn.calls[index].id:
         label = turn.calls[index].id
         builder.synthetic_results = with_value(builder.synthetic_results, label, (unit.key, index))
     return unit.key
 
 
-def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None:
+def _late_result(builder: ViewBuilder, entry: Entry, result: m.ToolResult) -> None:
     """Note a result without an open call as a late result, if a synthetic result has closed its call. If the call
     needed approval, it may be synthetic too: so far the model knows only that the call waits."""
     known, label = builder.synthetic_results, result.call
@@ -394,13 +383,13 @@ def _late_result(builder: ViewBuilder, entry: Entry, result: ToolResult) -> None
     if lost_to is None:
         return
     if not result.synthetic and known.get(label) == lost_to:
-        builder.drop_synthetic_result(label)
+        builder.synthetic_results = without_key(builder.synthetic_results, label)
     builder.late_results = with_value(builder.late_results, entry.seq, lost_to)
     if lost_to in builder.approvals:
         _set_approval(builder, lost_to, builder.approvals[lost_to][0], "answered")
 
 
-def _approval(builder: ViewBuilder, entry: Entry) -> int:
+def _approval(builder: ViewBuilder, entry: Entry) -> None:
     """Note the new state of a call that needs approval. A state that cannot follow the one before it changes
     nothing."""
     approval = entry.body
@@ -412,7 +401,6 @@ def _approval(builder: ViewBuilder, entry: Entry) -> int:
         applies = before is not None and before[1] in _DECIDED_AFTER[approval.state]
     if applies:
         _set_approval(builder, approval.place, entry.seq, approval.state)
-    return NO_UNIT
 
 
 _DECIDED_AFTER: Mapping[str, tuple[str, ...]] = {
@@ -427,11 +415,11 @@ def _set_approval(builder: ViewBuilder, place: CallPlace, seq: int, state: str) 
     builder.approvals = with_value(builder.approvals, place, (seq, state))
 
 
-def _head(builder: ViewBuilder, entry: Entry) -> int:
+def _head(builder: ViewBuilder, entry: Entry) -> None:
     """Put a head in the place of the old one. The prefix breaks at the head. Turns before the first head, those of an
     imported conversation, were made under it: their bound reasoning still shows."""
     head = entry.body
-    assert isinstance(head, Head)
+    assert isinstance(head, m.Head)
     is_first = builder.head_entry is None and not builder.sent_fingerprint
     if is_first and builder.signatures_unchecked:
         builder.recheck_signatures()
@@ -444,10 +432,9 @@ def _head(builder: ViewBuilder, entry: Entry) -> int:
     builder.head_size = size
     if is_first:
         builder.sign_again()
-    return NO_UNIT
 
 
-def _sent(builder: ViewBuilder, entry: Entry) -> int:
+def _sent(builder: ViewBuilder, entry: Entry) -> None:
     """Note that a request is in flight, and what it showed."""
     sent = entry.body
     assert isinstance(sent, Sent)
@@ -455,7 +442,6 @@ def _sent(builder: ViewBuilder, entry: Entry) -> int:
     builder.shared_slots, builder.first_break = len(builder.slots), None
     builder.since_break = since_break_with(sent, builder.since_break)
     builder.summaries = replace(builder.summaries, sent=builder.summaries.sent + sent.tokens)
-    return NO_UNIT
 
 
 def since_break_with(sent: Sent, before: SinceBreak) -> SinceBreak:
@@ -468,46 +454,38 @@ def since_break_with(sent: Sent, before: SinceBreak) -> SinceBreak:
     return SinceBreak(before.first_tokens, before.new_tokens, before.excess_tokens + more)
 
 
-def _summary(builder: ViewBuilder, entry: Entry) -> int:
+def _summary(builder: ViewBuilder, entry: Entry) -> None:
     """Note a summary. It shows nothing by itself."""
     assert isinstance(entry.body, Summary)
     builder.summaries = builder.summaries.plus(entry.seq, entry.body)
     builder.usage = builder.usage.plus_entry(entry)
-    return NO_UNIT
 
 
-def _forked(builder: ViewBuilder, entry: Entry) -> int:
+def _forked(builder: ViewBuilder, entry: Entry) -> None:
     """Begin the usage at 0: the entries before are a copy, and their requests were billed to another conversation. A
     call that was approved there waits for approval again, because it is run there."""
     builder.usage = builder.usage.plus_entry(entry)
     for place, (seq, state) in builder.approvals.items():
         if state == "approved":
             _set_approval(builder, place, seq, "pending")
-    return NO_UNIT
 
 
-def _edit(builder: ViewBuilder, entry: Entry) -> int:
-    """Apply an edit."""
-    apply_edit(builder, entry)
-    return NO_UNIT
-
-
-_HANDLERS: dict[type, Callable[[ViewBuilder, Entry], int]] = {
-    User: _user,
-    Assistant: _assistant,
-    ToolResult: _result,
-    Note: _note,
-    Failure: _failure,
-    Head: _head,
+_HANDLERS: dict[type, Callable[[ViewBuilder, Entry], int | None]] = {
+    m.User: _user,
+    m.Assistant: _assistant,
+    m.ToolResult: _result,
+    m.Note: _note,
+    m.Failure: _failure,
+    m.Head: _head,
     Sent: _sent,
     Summary: _summary,
     Forked: _forked,
     Approval: _approval,
-    Fold: _edit,
-    Trim: _edit,
-    Pin: _edit,
-    Undo: _edit,
-    Instruction: _event,
-    Recalled: _fact,
-    Handoff: _fact,
+    Fold: apply_edit,
+    Trim: apply_edit,
+    Pin: apply_edit,
+    Undo: apply_edit,
+    m.Instruction: _event,
+    m.Recalled: _fact,
+    m.Handoff: _fact,
 }

@@ -83,25 +83,19 @@ class _Names:
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
-        self._more: dict[str, Counter[str]] = {}  # how often each name was added, for texts that were added repeatedly
+        self._added: dict[str, Counter[str]] = {}  # how often each text was added under each name
 
     def add(self, text: str, name: str) -> None:
-        if text not in self.names:
-            self.names[text] = name
-            return
-        counts = self._more.setdefault(text, Counter([self.names[text]]))
+        counts = self._added.setdefault(text, Counter())
         counts[name] += 1
         self.names[text] = _best(counts)
 
     def remove(self, text: str, name: str) -> None:
-        if (counts := self._more.get(text)) is None:
-            del self.names[text]
-            return
-        counts[name] -= 1
-        counts += Counter()  # without names that are no longer there
-        self.names[text] = _best(counts)
-        if counts.total() == 1:
-            del self._more[text]
+        counts = self._added[text] = self._added[text] - Counter([name])
+        if counts:
+            self.names[text] = _best(counts)
+        else:
+            del self.names[text], self._added[text]
 
 
 def _best(names: Iterable[str]) -> str:

@@ -160,21 +160,16 @@ class Targets:
             notes = self._with_recall(notes)
         goal = self.limit if over_limit else between(fixed, self.lowered_limit, share)
         limit = self.limit if over_limit else self.lowered_limit
-        return Target(
+        return replace(
+            self.recall(),
             goal=goal.minus(notes),
             deep_goal=between(self.draft.view.head_and_request_size, self.limit, share).minus(notes),
             limit=self._as_full_in_tokens(limit, fixed),
             fixed_size=fixed,
-            budget=self._budget,
-            counter=self.draft.view.counter,
-            reference=self._request.ref,
             required=self.draft.view.required,
             protected=frozenset((*self.draft.view.required, *kept)),
-            newest_unit=self.draft.view.newest_unit,
             over_limit=over_limit,
             due_notes=notes,
-            indexes=self._request.indexes,
-            redact=self._request.options.redact,
             may_replace_summary=self.may_replace_summary and not over_limit,
             policy_trigger=self._policy.trigger,
             policy_target=self._policy.target,

@@ -13,24 +13,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from transom.core import message as m
 from transom.core.codec import plain
 from transom.core.edit import Fold, Span, Trim
 from transom.core.entry import Body
-from transom.core.message import (
-    Addressed,
-    Assistant,
-    Call,
-    Fact,
-    Head,
-    Media,
-    Raw,
-    Reasoning,
-    Text,
-    ToolResult,
-    own_text,
-    parts_of,
-    strings_in,
-)
 from transom.core.tool import is_neutral
 from transom.texts import UNNAMED, gap_mark
 
@@ -121,14 +107,14 @@ def text_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def part_bytes(part: Addressed) -> int:
+def part_bytes(part: m.Addressed) -> int:
     """The UTF-8 bytes of one part of a fact, base64 included."""
-    if isinstance(part, (Text, Reasoning)):
+    if isinstance(part, (m.Text, m.Reasoning)):
         return text_bytes(part.text)
-    if isinstance(part, Call):
+    if isinstance(part, m.Call):
         return text_bytes(part.args)
-    size = sum(text_bytes(text) for text in strings_in(part.raw))
-    return max(size, MEDIA_BYTES) if isinstance(part, Media) else size
+    size = sum(text_bytes(text) for text in m.strings_in(part.raw))
+    return max(size, MEDIA_BYTES) if isinstance(part, m.Media) else size
 
 
 def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
@@ -146,14 +132,14 @@ def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
     return "".join(pieces)
 
 
-def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
+def apply_trim(part: m.Addressed, trim: Trim) -> m.Addressed | None:
     """The part as a trim shows it: of a text some pieces and the note; of a call the call with the note as its
     arguments; of reasoning None, because it is dropped; of any other part a text, the note."""
-    if isinstance(part, Text):
-        return Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
-    if isinstance(part, Call):
-        return Call(part.id, part.name, trim.note, part.extra, part.legacy)
-    return None if isinstance(part, Reasoning) else Text(trim.note)
+    if isinstance(part, m.Text):
+        return m.Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
+    if isinstance(part, m.Call):
+        return m.Call(part.id, part.name, trim.note, part.extra, part.legacy)
+    return None if isinstance(part, m.Reasoning) else m.Text(trim.note)
 
 
 class FormatCounter:
@@ -179,50 +165,50 @@ class FormatCounter:
         self.name = counter.name if variant == "openai" else f"{counter.name}/{variant}"
         self.counter, self.count, self.dialect = counter, counter.count, dialect
 
-    def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
+    def count_body(self, body: Body, shown: m.Addressed | None = None) -> tuple[int, ...]:
         """The counts that are stored with an entry: see `Entry.tokens`. Empty for a body that has none.
 
         `shown`: for a trim, the part as the trim shows it; None if it drops reasoning.
         """
-        if isinstance(body, Fact):
-            return (self.count_envelope(body), *map(self.count_part, parts_of(body)))
+        if isinstance(body, m.Fact):
+            return (self.count_envelope(body), *map(self.count_part, m.parts_of(body)))
         if isinstance(body, Fold):
             return (MESSAGE_TOKENS + self.count(body.text),)
         if isinstance(body, Trim) and shown is not None:
             return (self.count_part(shown),)
-        if isinstance(body, Head):
+        if isinstance(body, m.Head):
             return (sum(sum(self.count_body(message)) for message in body.messages) + self.count_tools(body.tools),)
         return ()
 
-    def count_part(self, part: Addressed) -> int:
+    def count_part(self, part: m.Addressed) -> int:
         """The tokens of one part of a fact."""
-        if isinstance(part, (Text, Reasoning)):
+        if isinstance(part, (m.Text, m.Reasoning)):
             return self.count(part.text)
-        if isinstance(part, Call):
+        if isinstance(part, m.Call):
             return self.count(part.args)
-        if isinstance(part, Media):
+        if isinstance(part, m.Media):
             return MEDIA_TOKENS
-        return sum(map(self.count, strings_in(part.raw)))
+        return sum(map(self.count, m.strings_in(part.raw)))
 
-    def count_envelope(self, fact: Fact) -> int:
+    def count_envelope(self, fact: m.Fact) -> int:
         """The tokens of a fact beside its parts: message overhead, ids and names, and its own text (that of a note, for
         example)."""
         count, tokens = self.count, MESSAGE_TOKENS
-        if isinstance(fact, Assistant):
+        if isinstance(fact, m.Assistant):
             for call in fact.calls:
                 tokens += count(call.id) + count(call.name or UNNAMED)
-        elif isinstance(fact, ToolResult):
+        elif isinstance(fact, m.ToolResult):
             tokens += count(fact.call)
-        elif own := own_text(fact):
+        elif own := m.own_text(fact):
             tokens += count(own)
         if fact.extra:
             name = fact.extra.get("name")
             tokens += count(name) if isinstance(name, str) else 0
             for key in SENT_EXTRAS:
-                tokens += sum(map(count, strings_in(fact.extra.get(key))))
+                tokens += sum(map(count, m.strings_in(fact.extra.get(key))))
         return tokens
 
-    def messages(self, fact: Fact) -> int:  # noqa: ARG002 - here every fact is one message
+    def messages(self, fact: m.Fact) -> int:  # noqa: ARG002 - here every fact is one message
         """The maximum number of messages (in some dialects: items) that a fact is sent as.
 
         For a turn of the model, this includes any extra messages that its results need; the one message of each result
@@ -230,12 +216,12 @@ class FormatCounter:
         """
         return 1
 
-    def count_tools(self, tools: Sequence[Raw]) -> int:
+    def count_tools(self, tools: Sequence[m.Raw]) -> int:
         """The tokens of tool schemas, each as compact JSON."""
         return sum(self.count(plain(tool).decode()) for tool in tools)
 
 
-def head_size(head: Head, tokens: int) -> Size:
+def head_size(head: m.Head, tokens: int) -> Size:
     """The size of a head. `tokens`: the number of tokens that were counted for it."""
     messages = len(head.messages)
     size = sum(fact_size(message, (0,)).bytes for message in head.messages)
@@ -247,22 +233,22 @@ NEVER_SENT = "provider_specific_fields"
 """The field of a message that clients and importers fill, and that no dialect sends."""
 
 
-def fact_size(fact: Fact, tokens: Sequence[int]) -> Size:
+def fact_size(fact: m.Fact, tokens: Sequence[int]) -> Size:
     """The size of a fact without trims, as one message. `tokens`: its counts (`Entry.tokens`), which are added up. The
     bytes of `extra` count, because it is sent again in its dialect, except those of `NEVER_SENT`."""
     extra = {key: value for key, value in fact.extra.items() if key != NEVER_SENT} if fact.extra else None
     size, images = MESSAGE_BYTES + (len(plain(extra)) if extra else 0), 0
     for part in fact.parts:
-        if isinstance(part, Text):
+        if isinstance(part, m.Text):
             size += text_bytes(part.text)
         else:
             size += part_bytes(part)
-            images += isinstance(part, Media) and part.media == "image"
-    if isinstance(fact, Assistant):
+            images += isinstance(part, m.Media) and part.media == "image"
+    if isinstance(fact, m.Assistant):
         for call in fact.calls:
             size += MESSAGE_BYTES + text_bytes(call.id) + text_bytes(call.name or UNNAMED) + text_bytes(call.args)
         for thought in fact.reasoning:
             size += text_bytes(thought.text)
     else:
-        size += text_bytes(fact.call if isinstance(fact, ToolResult) else own_text(fact))
+        size += text_bytes(fact.call if isinstance(fact, m.ToolResult) else m.own_text(fact))
     return Size(sum(tokens), size, images, 1)

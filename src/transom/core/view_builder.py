@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 
 from transom.core.entry import Entry
 from transom.core.folded_slot import SEALED, make_sealed
-from transom.core.persistent import appended, replaced, spliced, without_key
+from transom.core.persistent import appended, replaced, spliced
 from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
 from transom.core.slot_table import SlotTable
 from transom.core.unit import Slot, Unit, with_signature_stale
@@ -42,11 +42,6 @@ class ViewBuilder(SlotTable, eq=False):
             self.recheck_signatures()
         *fields, _ = astuple(self)  # without `signatures_unchecked`
         return View(*fields)
-
-    def drop_synthetic_result(self, label: str) -> None:
-        """Forget which call the newest synthetic result with this label has closed. A later result with the label is no
-        late result of that call any more."""
-        self.synthetic_results = without_key(self.synthetic_results, label)
 
     def append_slot(self, slot: Slot) -> None:
         """Add a slot at the end."""

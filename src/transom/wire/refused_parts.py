@@ -10,19 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from transom.core import message as m
 from transom.core.edit import Fold
-from transom.core.message import (
-    Address,
-    Assistant,
-    Media,
-    Other,
-    Raw,
-    Text,
-    ToolResult,
-    User,
-    addressed_parts,
-    parts_of,
-)
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.wire.fields import as_dict, as_list
@@ -65,7 +54,7 @@ class RefusedPart(NamedTuple):
     "compaction", or "part" for any other."""
 
     entry: int
-    part: Address
+    part: m.Address
     kind: str
 
 
@@ -92,15 +81,17 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     named = [_key(raw) for path in _PATH.finditer(error) for raw in _parts_at(request, path[1], path[2])]
     if named:
         return [_found(entry, address) for entry, address, part in shown if _key(part) in named]
-    assets = [(each[:2], asset_of(each[2])) for each in shown if isinstance(each[2], Media)]
+    assets = [(each[:2], asset_of(each[2])) for each in shown if isinstance(each[2], m.Media)]
     remote = {place: asset.url for place, asset in assets if asset is not None and asset.url}
     of_kind = [place for place, url in remote.items() if url in error]
     if not of_kind and _DOWNLOAD.search(error):
         of_kind = list(remote)
     if not of_kind:
         kind = next((kind for pattern, kind in _KINDS if pattern.search(error)), None)
-        of_kind = [(entry, address) for entry, address, part in shown if isinstance(part, Media) and part.media == kind]
-    replies = (unit.key for unit in view.visible_units() if isinstance(unit.first_fact, Assistant))
+        of_kind = [
+            (entry, address) for entry, address, part in shown if isinstance(part, m.Media) and part.media == kind
+        ]
+    replies = (unit.key for unit in view.visible_units() if isinstance(unit.first_fact, m.Assistant))
     since = max(replies, default=-1)
     fresh = [each for each in of_kind if each[0] > since]
     return [_found(*each) for each in fresh or of_kind]
@@ -111,7 +102,7 @@ def prompt_parts(view: View) -> list[RefusedPart]:
     the last turn. A provider that refuses a whole prompt has accepted all that was there before. Blank texts, and parts
     that were left out before, are not among them."""
     units = list(view.visible_units())
-    last = max((at for at, unit in enumerate(units) if isinstance(unit.first_fact, Assistant)), default=-1)
+    last = max((at for at, unit in enumerate(units) if isinstance(unit.first_fact, m.Assistant)), default=-1)
     newest = [(seq, fact) for unit in units[last + 1 :] for seq, fact in zip(unit.seqs, unit.facts, strict=True)]
     if not newest and units:  # the last turn with the results of its calls
         newest = list(zip(units[last].seqs, units[last].facts, strict=True))[1:]
@@ -119,9 +110,9 @@ def prompt_parts(view: View) -> list[RefusedPart]:
     return [
         RefusedPart(seq, address, "message") if address[0] == "text" else _found(seq, address)
         for seq, fact in newest
-        if isinstance(fact, User | ToolResult)
-        for address, part in addressed_parts(fact)
-        if (seq, address) not in left_out and not (isinstance(part, Text) and not part.text.strip())
+        if isinstance(fact, m.User | m.ToolResult)
+        for address, part in m.addressed_parts(fact)
+        if (seq, address) not in left_out and not (isinstance(part, m.Text) and not part.text.strip())
     ]
 
 
@@ -133,25 +124,25 @@ def _compactions(view: View) -> list[RefusedPart]:
     return [RefusedPart(seq, ("other", 0), COMPACTION) for seq in seqs if seq is not None]
 
 
-def _found(entry: int, address: Address) -> RefusedPart:
+def _found(entry: int, address: m.Address) -> RefusedPart:
     return RefusedPart(entry, address, address[0] if address[0] != "other" else "part")
 
 
-def _shown_parts(view: View) -> Iterator[tuple[int, Address, Media | Other]]:
+def _shown_parts(view: View) -> Iterator[tuple[int, m.Address, m.Media | m.Other]]:
     """The images, files and other parts that the window shows, with their entries and addresses."""
     for unit in view.visible_units():
         for seq, whole, shown in zip(unit.seqs, unit.facts, unit.shown_facts(), strict=True):
-            left = parts_of(shown)
-            for address, part in addressed_parts(whole):
-                if isinstance(part, (Media, Other)) and part in left:
+            left = m.parts_of(shown)
+            for address, part in m.addressed_parts(whole):
+                if isinstance(part, (m.Media, m.Other)) and part in left:
                     yield seq, address, part
 
 
-def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
+def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[m.Raw]:
     """The innermost part that a path leads to; of a path to a message, all its parts except texts."""
     held: Any = request.get(root)
-    message: Raw = {}
-    found: Raw | None = None
+    message: m.Raw = {}
+    found: m.Raw | None = None
     for step in re.findall(r"[A-Za-z_]+|\d+", path):
         if step.isdigit():
             items = as_list(cast("object", held))
@@ -160,17 +151,17 @@ def _parts_at(request: Mapping[str, Any], root: str, path: str) -> list[Raw]:
             part = held = as_dict(items[int(step)])
             message, found = (message, part) if message else (part, None)
         elif isinstance(held, dict) and step in held:
-            held = cast("Raw", held)[step]  # any other word names a type, as in `content.1.image.source`
+            held = cast("m.Raw", held)[step]  # any other word names a type, as in `content.1.image.source`
     if found is not None:
         return [found]
     inner = [as_dict(each) for key in ("content", "parts", "output") for each in as_list(message.get(key))]
     return [each for each in inner if "text" not in each]
 
 
-def _key(part: Raw | Media | Other) -> object:
+def _key(part: m.Raw | m.Media | m.Other) -> object:
     """What a stored part and the part that was sent for it share: data or URL, else all but the cache mark."""
-    raw = part.raw if isinstance(part, (Media, Other)) else part
-    asset = asset_of(Media("file", raw))
+    raw = part.raw if isinstance(part, (m.Media, m.Other)) else part
+    asset = asset_of(m.Media("file", raw))
     if asset is not None:
         return asset.data or asset.url
     return repr({key: value for key, value in raw.items() if key != "cache_control"})
