@@ -25,7 +25,7 @@ from transom.core.message import Raw
 from transom.core.tool import Tool, tool_names
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
 from transom.wire.arguments import read_call, schema_violations
-from transom.wire.provider_tools import is_run_by_provider
+from transom.wire.tools import is_run_by_provider
 
 Arguments = dict[str, Any]
 _logger = logging.getLogger(__name__)

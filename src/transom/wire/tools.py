@@ -7,6 +7,7 @@ request because of it. So a tool that is known to be another API's own is left o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, cast
@@ -15,17 +16,14 @@ from msgspec import Struct
 
 from transom.core.message import Raw
 from transom.core.tool import Tool, no_parameters
+from transom.errors import quote
 from transom.wire.arguments import TEXT_ARGUMENT
 from transom.wire.fields import as_dict, as_list, dicts, text
-from transom.wire.provider_tools import (
-    ANTHROPIC_API,
-    CHAT_API,
-    DECLARATIONS,
-    GEMINI_API,
-    RESPONSES_API,
-    is_of_one_api_only,
-    maker_of,
-)
+
+CHAT_API, RESPONSES_API, ANTHROPIC_API, GEMINI_API = "chat", "responses", "anthropic", "gemini"
+
+DECLARATIONS = ("functionDeclarations", "function_declarations")
+"""The keys of Gemini's list of functions. Beside it, the same object may hold tools of Gemini's own."""
 
 TEXT_INPUT: Raw = {"type": "object", "properties": {TEXT_ARGUMENT: {"type": "string"}}, "required": [TEXT_ARGUMENT]}
 """The arguments of a tool that takes a free text."""
@@ -35,7 +33,7 @@ class ToolFormat(Struct, frozen=True):
     """How an API writes tools.
 
     `is_own`: whether a schema is in this format. `write`: the schemas of several tools. `api`: the API whose own tools
-    are sent in this format (see `provider_tools`); tools of the others are left out. Empty: all are sent.
+    are sent in this format (see `maker_of`); tools of the others are left out. Empty: all are sent.
     """
 
     is_own: Callable[[Raw], bool]
@@ -143,6 +141,77 @@ GEMINI = ToolFormat(
     ],
     api=GEMINI_API,
 )
+
+
+# ---- whose a provider's own tool is: only its form counts, because there are new tools all the time
+
+_DATED = re.compile(r"[a-z][a-z0-9_]*_20\d{6}")
+"""Anthropic's types: a name and a date (`bash_20250124`)."""
+_UNDATED = frozenset({"mcp_toolset", "tool_search_tool_regex", "tool_search_tool_bm25"})
+"""Anthropic's types without a date."""
+_RUN_BY_ANTHROPIC = re.compile(r"(?:web_search|web_fetch|code_execution|advisor|tool_search_tool_\w+)_20\d{6}")
+_DATE_OF_OPENAI = re.compile(r"_20\d\d_\d\d_\d\d$")
+_OF_RESPONSES = frozenset(
+    {
+        "apply_patch",
+        "code_interpreter",
+        "computer",
+        "computer_use_preview",
+        "file_search",
+        "image_generation",
+        "local_shell",
+        "mcp",
+        "namespace",
+        "programmatic_tool_calling",
+        "shell",
+        "tool_search",
+        "web_search",
+        "web_search_preview",
+    }
+)
+"""The types of OpenAI's Responses API, without their dates."""
+
+
+def maker_of(schema: Raw) -> str:
+    """The API whose own tool a schema describes: one of the four names above. Empty for a function, and for a tool that
+    no form gives away: one that is new, or of a server that has its own."""
+    if "type" not in schema:
+        return "" if {"name", "function", "custom"} & set(schema) else GEMINI_API
+    kind = text(schema, "type")
+    if kind in {"", "function", "custom"}:
+        return ""
+    if isinstance(schema.get("function"), dict) or isinstance(schema.get(kind), dict):
+        return CHAT_API  # servers that speak chat put a tool's settings under its type, as OpenAI does with functions
+    if _DATED.fullmatch(kind) or kind in _UNDATED:
+        return ANTHROPIC_API
+    if kind == "code_interpreter" and "container" not in schema:
+        return ""  # OpenAI requires the container; Groq's tool for chat has none
+    return RESPONSES_API if _DATE_OF_OPENAI.sub("", kind) in _OF_RESPONSES else ""
+
+
+def is_of_one_api_only(schema: Raw) -> bool:
+    """Whether a tool of one of OpenAI's two APIs, Chat and Responses, is surely none of the other. Servers that speak
+    Chat have tools such as `web_search` in the form of Responses, and Azure's Responses API has tools with their
+    settings under their type."""
+    if isinstance(schema.get("function"), dict):
+        return True
+    kind = text(schema, "type")
+    has_settings = isinstance(schema.get(kind), dict)
+    return not has_settings and _DATE_OF_OPENAI.sub("", kind) not in {"web_search", "web_search_preview", "mcp"}
+
+
+def is_run_by_provider(schema: Raw) -> bool:
+    """Whether a tool with a name is one that its provider runs, so that nobody else need answer its calls."""
+    return _RUN_BY_ANTHROPIC.fullmatch(text(schema, "type")) is not None
+
+
+def provider_tool_name(schema: Raw) -> str:
+    """What people call a provider's own tool: its type, with the name of the server of an MCP tool; of Gemini its
+    key."""
+    if "type" not in schema:
+        return ", ".join(key for key in schema if key not in DECLARATIONS)
+    server = text(schema, "server_label") or text(schema, "mcp_server_name")
+    return f"{text(schema, 'type')} {quote(server)}" if server else text(schema, "type")
 
 
 # ---- Gemini's schemas, which are a part of OpenAPI, as JSON Schema, which all other APIs want

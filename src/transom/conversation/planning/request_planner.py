@@ -57,8 +57,8 @@ from transom.stores import StoredLog
 from transom.strategies.summary.native_compaction import compactions, without_compaction
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role, with_foreign_tools
-from transom.wire.provider_tools import provider_tool_name
 from transom.wire.rendering import Request
+from transom.wire.tools import provider_tool_name
 
 _logger = logging.getLogger(__name__)
 
