@@ -43,7 +43,7 @@ SEEDS = range(60)
 
 def portrait(view: View) -> dict[str, Any]:
     """Every field of a view's parts as plain values, without the log, the counter and what is only remembered."""
-    apart = {"log", "counter", "prefix_fingerprint"}
+    apart = {"log", "counter", "hashed"}
     fields = {name: getattr(view, name) for name in view.__struct_fields__ if name not in apart}
     fields["summaries"] = asdict(view.summaries)
     fields["slots"] = [_slot(slot) for slot in view.slots]

@@ -11,8 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from msgspec import Struct, to_builtins
-from msgspec.structs import force_setattr
+from msgspec import to_builtins
 
 from transom.core.codec import plain
 from transom.core.entry import Entry
@@ -22,29 +21,17 @@ from transom.core.unit import Slot
 _MARK = "cache_control"
 
 
-class PrefixFingerprint(Struct, frozen=True, gc=False, eq=False):
-    """Computes the hash of a window, and remembers it for the next call.
+def extended(hashed: tuple[int, Any] | None, head: Entry | None, slots: Sequence[Slot]) -> tuple[int, Any]:
+    """The number of these slots, and the hash object over the head and all of them.
 
-    `remembered`: the number of slots that were hashed, and the hash object over the head and these slots. Nobody
-    changes that object: the next call goes on with a copy. None if nothing is remembered.
+    `hashed`: what an earlier call returned, to go on from. The head, and as many slots as it counts, must be those of
+    that call; None: nothing is known. Nobody changes a hash object: the next call goes on with a copy.
     """
-
-    remembered: tuple[int, Any] | None = None
-
-    def truncate(self, at: int) -> PrefixFingerprint:
-        """The PrefixFingerprint after a change of the slot at this index (-1: the head): one that remembers nothing if
-        that slot was hashed, and otherwise this one."""
-        return PrefixFingerprint() if self.remembered is not None and at < self.remembered[0] else self
-
-    def fingerprint(self, head: Entry | None, slots: Sequence[Slot]) -> str:
-        """The hash over the head and all these slots, in hexadecimal. The head, and the slots that are remembered, must
-        be those of the call before."""
-        count, known = self.remembered or (0, _start(head))
-        running = known.copy()
-        for slot in slots[count:]:
-            running.update(slot.fingerprint())
-        force_setattr(self, "remembered", (len(slots), running))  # one step: another thread sees the old or the new
-        return running.hexdigest()
+    count, known = hashed or (0, _start(head))
+    running = known.copy()
+    for slot in slots[count:]:
+        running.update(slot.fingerprint())
+    return len(slots), running
 
 
 def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:

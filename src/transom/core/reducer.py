@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from transom.cache_prices import SinceBreak
 from transom.core import message as m
@@ -43,7 +43,7 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
 
     The time grows with the number of new entries. It does not grow with the log.
     """
-    builder = ViewBuilder.of(view)
+    builder = ViewBuilder(*astuple(view))
     for entry in entries:
         assert entry.seq == builder.length, f"entry {entry.seq} after {builder.length} entries"
         if entry.counter != builder.counter.name:

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from transom.cache_prices import SinceBreak
 from transom.core.edit import Fold, Pin, Trim, Undo
@@ -21,7 +21,7 @@ from transom.core.learned_limit import LearnedLimit
 from transom.core.log import Log
 from transom.core.message import Assistant, Opaque
 from transom.core.persistent import IntVector, index_after
-from transom.core.prefix_fingerprint import PrefixFingerprint
+from transom.core.prefix_fingerprint import extended
 from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, apply_trim
 from transom.core.trims import find_part
@@ -72,7 +72,8 @@ class SlotTable(Struct, eq=False):
     """What is known of the log's summaries."""
     usage: TotalUsage = TotalUsage()
     """What the requests of the log took, whatever became of their replies."""
-    prefix_fingerprint: PrefixFingerprint = field(default_factory=PrefixFingerprint)
+    hashed: tuple[int, Any] | None = None
+    """How many of the first slots `fingerprint` has hashed, with the head, and the hash object; None: nothing."""
 
     # ---- tool calls that have no real result
 
@@ -151,7 +152,9 @@ class SlotTable(Struct, eq=False):
 
     def fingerprint(self) -> str:
         """A hash of everything that the window shows, head first, in hexadecimal."""
-        return self.prefix_fingerprint.fingerprint(self.head_entry, self.slots)
+        hashed = extended(self.hashed, self.head_entry, self.slots)
+        force_setattr(self, "hashed", hashed)  # one step: another thread sees the old or the new
+        return hashed[1].hexdigest()
 
     # ---- where things are
 

@@ -20,7 +20,6 @@ from transom.core.edit import Edit, Fold, Trim
 from transom.core.entry import Body, Entry, Meta
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
-from transom.core.prefix_fingerprint import PrefixFingerprint
 from transom.core.refusal import refusal
 from transom.core.slot_table import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT, SlotTable
 from transom.core.summary import Summary
@@ -36,8 +35,7 @@ _NO_HEAD = Head()
 class View(SlotTable, frozen=True, eq=False):  # pyright: ignore[reportGeneralTypeIssues] - msgspec can freeze it
     """What a log shows after its first `length` entries: the slots of the window, and what a plan must know besides.
 
-    `log`: where entries are read from. `counter`: counts tokens in the dialect. `prefix_fingerprint`: caches the hash
-    of the first slots, for `fingerprint`.
+    `log`: where entries are read from. `counter`: counts tokens in the dialect.
 
     A method with a parameter `key` or `keys` takes keys of units that exist; it does not check them. (`slot_index` says
     what it returns for others.)
@@ -52,7 +50,7 @@ class View(SlotTable, frozen=True, eq=False):  # pyright: ignore[reportGeneralTy
     def with_log(self, log: Log) -> View:
         """A copy that reads its entries from another log object. The first `length` entries of that log must be those
         of this view, which is not checked; the copy does not show later ones."""
-        return replace(self, log=log, prefix_fingerprint=PrefixFingerprint(self.prefix_fingerprint.remembered))
+        return replace(self, log=log)
 
     def __repr__(self) -> str:
         return f"View({self.length} entries, {len(self.slots)} slots, {self.tokens} tokens)"

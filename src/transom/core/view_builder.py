@@ -13,7 +13,7 @@ from msgspec.structs import astuple, replace
 from transom.core.entry import Entry
 from transom.core.folded_slot import SEALED, make_sealed
 from transom.core.persistent import appended, replaced, spliced
-from transom.core.prefix_fingerprint import PrefixFingerprint, prefixes
+from transom.core.prefix_fingerprint import prefixes
 from transom.core.slot_table import SlotTable
 from transom.core.unit import Slot, Unit, with_signature_stale
 from transom.core.view import View
@@ -28,13 +28,6 @@ class ViewBuilder(SlotTable, eq=False):
     signatures_unchecked: bool = False
     """True if something in front of bound reasoning may have changed: which reasoning may show must be found out again,
     at the latest by `view`."""
-
-    @staticmethod
-    def of(view: View) -> ViewBuilder:
-        """A builder of the view behind this one."""
-        builder = ViewBuilder(*astuple(view))
-        builder.prefix_fingerprint = PrefixFingerprint(view.prefix_fingerprint.remembered)  # the view's must not change
-        return builder
 
     def view(self) -> View:
         """The view of all entries so far."""
@@ -103,13 +96,17 @@ class ViewBuilder(SlotTable, eq=False):
         `seen_by_others`: false if no slot follows, so there is nothing to check. `is_news`: true if the changed slot
         looks as it never did before; then no reasoning was made on it, and all behind it is hidden at once.
         """
-        self.prefix_fingerprint = self.prefix_fingerprint.truncate(at)
+        self._forget_hash(at)
         if not seen_by_others or not self.has_signed:
             return
         if is_news and not self.signatures_unchecked:
             self._hide_signed_behind(at)
         else:
             self.signatures_unchecked = True
+
+    def _forget_hash(self, at: int) -> None:
+        if self.hashed is not None and at < self.hashed[0]:
+            self.hashed = None
 
     def _hide_signed_behind(self, at: int) -> None:
         """Hide the bound reasoning of every slot behind the one at this index.
@@ -141,7 +138,7 @@ class ViewBuilder(SlotTable, eq=False):
                 assert slot.entries is not None
                 slots[at] = with_signature_stale(slot, slot.entries, stale=not slot.signature_stale)
                 self.replace_slot(at, slots[at])
-                self.prefix_fingerprint = self.prefix_fingerprint.truncate(at)
+                self._forget_hash(at)
         self.newest_signed = newest
         self.signatures_unchecked = False
 

@@ -37,7 +37,7 @@ from transom.stores.view_cache import view_cache
 _CHECKSUM_BYTES = 16
 
 
-_APART = {"log", "counter", "slots", "head_entry", "in_flight", "approvals", "prefix_fingerprint"}
+_APART = {"log", "counter", "slots", "head_entry", "in_flight", "approvals", "hashed"}
 """The fields of a view that a snapshot has in another form, or not at all."""
 
 _Fields: Any = msgspec.defstruct(
