@@ -1,4 +1,4 @@
-"""A Vector does what a tuple does, a Table what a dict does, and the ones they were made of stay as they are."""
+"""A Vector does what a tuple does, and the one that it was made of stays as it is."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpreter_steps import interpreter_steps
-from transom.core.persistent import (
-    CHUNK,
-    Table,
-    Vector,
-    appended,
-    index_after,
-    replaced,
-    spliced,
-    vector,
-    with_value,
-    without_key,
-)
+from transom.core.persistent import CHUNK, Vector, appended, index_after, replaced, spliced, vector
 
 SIZES = st.integers(0, 4 * CHUNK + 3)
 
@@ -87,42 +76,11 @@ def test_an_item_in_the_middle_leaves_the_chunks_behind_it_as_they_are() -> None
     assert len(shared) == 199
 
 
-STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 3 * CHUNK)), max_size=400)
-
-
-@given(STEPS, SIZES)
-def test_a_table_is_a_dict(steps: list[tuple[bool, int]], size: int) -> None:
-    plain, versions = dict.fromkeys(range(size), 0), []
-    table = dict(plain)
-    for number, (adds, key) in enumerate(steps):
-        versions.append((table, dict(table)))
-        if adds:
-            table, plain = with_value(table, key, number), plain | {key: number}
-        elif key in plain:
-            table, plain = without_key(table, key), {one: value for one, value in plain.items() if one != key}
-        assert (dict(table), len(table), table.get(key)) == (plain, len(plain), plain.get(key))
-    assert all(dict(version) == as_it_was for version, as_it_was in versions)
-
-
-def test_many_changes_of_a_table_copy_few_items_each() -> None:
-    """Counted in items of the layers that a change makes."""
-
-    def copied(size: int) -> float:
-        table, total = Table[int, int](({},)), 0
-        for key in range(size):
-            before, table = table, table.plus(key, key)
-            known = [id(layer) for layer in before._layers]  # pyright: ignore[reportPrivateUsage]
-            total += sum(len(layer) for layer in table._layers if id(layer) not in known)  # pyright: ignore[reportPrivateUsage]
-        return total / size
-
-    assert copied(16_000) < 1.3 * copied(2_000)
-
-
 def test_a_change_of_a_large_one_looks_at_few_items() -> None:
     """Counted in steps of the interpreter: of a thousand items as of ten thousand."""
 
     def steps(size: int) -> list[int]:
-        items, table = vector(range(size)), Table((dict.fromkeys(range(size), 0),))
+        items = vector(range(size))
         changes = (
             lambda: appended(items, 0),
             lambda: replaced(items, size // 2, 0),
@@ -130,8 +88,6 @@ def test_a_change_of_a_large_one_looks_at_few_items() -> None:
             lambda: items[size - 3 :],
             lambda: spliced(items, 70, 70, [0]),
             lambda: spliced(items, 70, 71, ()),
-            lambda: with_value(table, 5, 1),
-            lambda: without_key(table, 5),
         )
         return [interpreter_steps(change) for change in changes]
 

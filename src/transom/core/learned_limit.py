@@ -38,7 +38,6 @@ from msgspec.structs import replace
 
 from transom.core.entry import Sent
 from transom.core.message import Failure, Usage
-from transom.core.persistent import with_value
 from transom.core.usage import MAX_DISAGREEMENT, MAX_RATIO, Calibration, whole_prompt
 
 PATIENCE = 4
@@ -148,5 +147,5 @@ def limits_after_reply(limits: Mapping[str, LearnedLimit], model: str, size: int
     names = [model] if model else [name for name in limits if ":" not in name]
     for name in names:
         if (known := limits.get(name)) is not None and (after := known.after_reply(size)) is not known:
-            limits = with_value(limits, name, after)
+            limits = {**limits, name: after}
     return limits

@@ -1,8 +1,8 @@
-"""Sequences and mappings that never change. A copy with a change is cheap: it shares nearly everything.
+"""Sequences that never change. A copy with a change is cheap: it shares nearly everything.
 
 A view is a value, and each entry makes the next one. A tuple is copied as a whole for each change, which takes long
 once it has thousands of items: a turn of ten thousand calls, a window of ten thousand messages. Short ones (up to
-`CHUNK` items) are plain tuples and dicts, because nothing is faster than these.
+`CHUNK` items) are plain tuples, because nothing is faster than these.
 
 For the type checker a `Vector` is a tuple: it does what tuples do. An `IntVector` has whole numbers and mostly grows at
 its end: there the longer versions share one array. An `IdentityKey` makes such a value the key of a cache.
@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 from typing import Any, Generic, TypeVar, cast, overload
 
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
 Key = TypeVar("Key", int, "tuple[Any, ...]")
 
 CHUNK = 64
@@ -186,72 +184,6 @@ def _cut(items: Sequence[T], size: int) -> tuple[tuple[T, ...], ...]:
 def _starts_of(chunks: Iterable[tuple[Any, ...]]) -> tuple[int, ...]:
     """The index of the first item of each of these chunks, and of the first item behind them."""
     return tuple(accumulate(map(len, chunks), initial=0))
-
-
-def with_value(table: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
-    """A mapping with one more item, or another value of a key. The key keeps its place in the order."""
-    if isinstance(table, Table):
-        return table.plus(key, value)
-    return {**table, key: value} if len(table) < CHUNK else Table(({**table, key: value},))
-
-
-def without_key(table: Mapping[K, V], key: K) -> Mapping[K, V]:
-    """A mapping without this key, which must be there."""
-    if isinstance(table, Table):
-        return table.minus(key)
-    left = dict(table)
-    del left[key]
-    return left
-
-
-_GONE: Any = object()
-
-
-class Table(Mapping[K, V]):
-    """An immutable mapping, in layers: dicts that nobody changes, from the oldest to the newest. A value in a newer
-    layer takes the place of an older one of the same key.
-
-    Each change copies the newest layer, until that has `CHUNK` items and another one begins. A full layer is merged
-    with the one before it if that is no more than twice as large. So n changes cost about n × log n.
-    """
-
-    __slots__ = ("_layers", "_length")
-
-    def __init__(self, layers: tuple[dict[K, V], ...], length: int | None = None) -> None:
-        self._layers = layers
-        self._length = len(layers[0]) if length is None else length
-
-    def plus(self, key: K, value: V) -> Table[K, V]:
-        """A copy with one more item, or another value of a key."""
-        return self._changed(key, value, self._length + (key not in self))
-
-    def minus(self, key: K) -> Table[K, V]:
-        """A copy without this key, which must be there."""
-        return self._changed(key, _GONE, self._length - 1)
-
-    def _changed(self, key: K, value: V, length: int) -> Table[K, V]:
-        """`length`: how many items the copy has."""
-        *older, newest = self._layers if len(self._layers[-1]) < CHUNK else (*self._layers, {})
-        newest = {**newest, key: value}
-        while older and len(newest) >= max(CHUNK, len(older[-1]) // 2):
-            newest = {**older.pop(), **newest}
-        if not older:
-            newest = {key: value for key, value in newest.items() if value is not _GONE}
-        return Table((*older, newest), length)
-
-    def __getitem__(self, key: K) -> V:
-        for layer in reversed(self._layers):
-            if key in layer:
-                if layer[key] is _GONE:
-                    break
-                return layer[key]
-        raise KeyError(key)
-
-    def __iter__(self) -> Iterator[K]:
-        return (key for key in dict.fromkeys(chain.from_iterable(self._layers)) if key in self)
-
-    def __len__(self) -> int:
-        return self._length
 
 
 class IntVector:

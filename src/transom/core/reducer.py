@@ -18,7 +18,7 @@ from transom.core.folded_slot import replace_in_folds
 from transom.core.learned_limit import answered_size, limit_after_failure, limits_after_reply
 from transom.core.log import Log
 from transom.core.pairing import call_label_size, is_open, open_call, result_label_size
-from transom.core.persistent import appended, vector, with_value, without_key
+from transom.core.persistent import appended, vector
 from transom.core.prefix_fingerprint import prefixes
 from transom.core.refused_reasoning import ALWAYS, after_refusal, after_reply
 from transom.core.slot_table import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT
@@ -137,10 +137,10 @@ def _note(builder: ViewBuilder, entry: Entry) -> int:
     note = entry.body
     assert isinstance(note, m.Note)
     if note.key:
-        builder.notes = with_value(builder.notes, note.key, (entry.seq, note.text))
+        builder.own("notes")[note.key] = (entry.seq, note.text)
     for seq in note.refs:
         if seq in builder.late_results:
-            builder.late_results = without_key(builder.late_results, seq)
+            del builder.own("late_results")[seq]
     return _fact(builder, entry)
 
 
@@ -263,9 +263,7 @@ def _signed_on(builder: ViewBuilder, entry: Entry, sent: Sent | None) -> str:
 def _open_calls(builder: ViewBuilder, turn: m.Assistant, key: int) -> None:
     """Note that the calls of a new turn wait for results, and add the size of their labels to it."""
     for label in {call.id for call in turn.calls if call.id in builder.synthetic_results}:
-        builder.synthetic_results = without_key(
-            builder.synthetic_results, label
-        )  # a label that is used again names the new call from now on
+        del builder.own("synthetic_results")[label]  # a label that is used again names the new call from now on
     builder.open_units = appended(builder.open_units, key)
     extra = call_label_size(builder.counter, turn, key)
     if extra != ZERO:
@@ -296,7 +294,7 @@ def _failure(builder: ViewBuilder, entry: Entry) -> int:
     if failure.limit and failure.model:
         known, calibration = builder.model_limits, builder.token_calibration
         limit = limit_after_failure(known.get(failure.model), failure, sent, calibration, entry.seq)
-        builder.model_limits = with_value(known, failure.model, limit)
+        builder.model_limits = {**known, failure.model: limit}
     key = _fact(builder, entry, key=None if sent is None else failure.answers)
     builder.newest_unit = max(builder.newest_unit, key)
     return key
@@ -354,7 +352,7 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
         return STRAY_RESULT
     unit, index = found
     if not result.synthetic and (unit.key, index) in builder.approvals:
-        builder.approvals = without_key(builder.approvals, (unit.key, index))
+        del builder.own("approvals")[unit.key, index]
     at = builder.slot_index(unit.key)
     label_size = result_label_size(builder.counter, unit, index, result)
     unit = with_result(unit, index, entry, label_size, counter=builder.counter)
@@ -366,7 +364,7 @@ def _result(builder: ViewBuilder, entry: Entry) -> int:
     assert isinstance(turn, m.Assistant)
     if result.synthetic and turn.calls[index].id:
         label = turn.calls[index].id
-        builder.synthetic_results = with_value(builder.synthetic_results, label, (unit.key, index))
+        builder.own("synthetic_results")[label] = (unit.key, index)
     return unit.key
 
 
@@ -383,8 +381,8 @@ def _late_result(builder: ViewBuilder, entry: Entry, result: m.ToolResult) -> No
     if lost_to is None:
         return
     if not result.synthetic and known.get(label) == lost_to:
-        builder.synthetic_results = without_key(builder.synthetic_results, label)
-    builder.late_results = with_value(builder.late_results, entry.seq, lost_to)
+        del builder.own("synthetic_results")[label]
+    builder.own("late_results")[entry.seq] = lost_to
     if lost_to in builder.approvals:
         _set_approval(builder, lost_to, builder.approvals[lost_to][0], "answered")
 
@@ -412,7 +410,7 @@ _DECIDED_AFTER: Mapping[str, tuple[str, ...]] = {
 
 
 def _set_approval(builder: ViewBuilder, place: CallPlace, seq: int, state: str) -> None:
-    builder.approvals = with_value(builder.approvals, place, (seq, state))
+    builder.own("approvals")[place] = (seq, state)
 
 
 def _head(builder: ViewBuilder, entry: Entry) -> None:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transom.core.persistent import with_value, without_key
-
 SOME_LEFT = 0
 """It refused reasoning, and other reasoning is still in the window: if it answers now, it has accepted that."""
 NONE_LEFT = 1
@@ -33,8 +31,8 @@ def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -
     if not model:
         return known
     if known.get(model) in (NEW_REASONING, ALWAYS):
-        return with_value(known, model, ALWAYS)
-    return with_value(known, model, SOME_LEFT if is_some_left else NONE_LEFT)
+        return {**known, model: ALWAYS}
+    return {**known, model: SOME_LEFT if is_some_left else NONE_LEFT}
 
 
 def after_reply(known: Mapping[str, int], model: str, *, has_reasoning: bool) -> Mapping[str, int]:
@@ -45,5 +43,5 @@ def after_reply(known: Mapping[str, int], model: str, *, has_reasoning: bool) ->
     """
     found = known.get(model)
     if found in (SOME_LEFT, NEW_REASONING):  # it has taken reasoning
-        return without_key(known, model)
-    return with_value(known, model, NEW_REASONING) if found == NONE_LEFT and has_reasoning else known
+        return {name: state for name, state in known.items() if name != model}
+    return {**known, model: NEW_REASONING} if found == NONE_LEFT and has_reasoning else known

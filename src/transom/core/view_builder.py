@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from typing import Any
 
+from msgspec import field
 from msgspec.structs import astuple, replace
 
 from transom.core.entry import Entry
@@ -25,6 +27,8 @@ class ViewBuilder(SlotTable, eq=False):
     The fields share the data of the old view (`core/persistent.py`): what an entry does not change is not copied.
     """
 
+    owned: set[str] = field(default_factory=set[str])
+    """The mappings that were copied for this builder, so that they may be changed (see `own`)."""
     signatures_unchecked: bool = False
     """True if something in front of bound reasoning may have changed: which reasoning may show must be found out again,
     at the latest by `view`."""
@@ -33,8 +37,15 @@ class ViewBuilder(SlotTable, eq=False):
         """The view of all entries so far."""
         if self.signatures_unchecked:
             self.recheck_signatures()
-        *fields, _ = astuple(self)  # without `signatures_unchecked`
+        *fields, _, _ = astuple(self)  # without those that only a builder has
         return View(*fields)
+
+    def own(self, name: str) -> dict[Any, Any]:
+        """The mapping in the field `name`, to be changed in place: copied at its first change, since views share it."""
+        if name not in self.owned:
+            self.owned.add(name)
+            setattr(self, name, dict(getattr(self, name)))
+        return getattr(self, name)
 
     def append_slot(self, slot: Slot) -> None:
         """Add a slot at the end."""

@@ -26,7 +26,7 @@ from transom.core.codec import decode, encode, plain
 from transom.core.entry import CallPlace, Entry, Sent
 from transom.core.log import Log
 from transom.core.message import Fact, Head
-from transom.core.persistent import IntVector, Table, Vector, vector
+from transom.core.persistent import IntVector, Vector, vector
 from transom.core.reducer import apply
 from transom.core.tokens import ZERO, Size, TokenCounter, fact_size
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in, with_open_calls
@@ -227,13 +227,10 @@ def _fetched(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | No
 # ---- bytes
 
 
-def _numbers_out(value: object) -> bytes | tuple[object, ...] | dict[object, object]:
-    """Encode what msgspec does not know: a vector as a tuple, a table as a dict, an int vector as little-endian
-    bytes."""
+def _numbers_out(value: object) -> bytes | tuple[object, ...]:
+    """Encode what msgspec does not know: a vector as a tuple, an int vector as little-endian bytes."""
     if isinstance(value, Vector):
         return tuple(cast("Vector[object]", value))
-    if isinstance(value, Table):
-        return dict(cast("Table[object, object]", value))
     assert isinstance(value, IntVector)
     return _little_endian(value.to_array()).tobytes()
 
