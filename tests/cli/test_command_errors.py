@@ -187,7 +187,7 @@ def test_a_search_of_a_damaged_store_names_the_conversation_in_one_form(run, fol
     assert run("search", "haystack", "--store", "jsonl:///logs")[0] == 1
     code, out, err = run("search", "haystack", "--store", "jsonl:///logs", "--user", "ana")
     assert (code, out) == (1, "")
-    assert err.endswith("\ntransom: nothing found in 2 conversations: none of them has the user 'ana'\n")
+    assert err.endswith("\ntransom: nothing found in 2 conversations\n")
 
 
 def test_an_unreadable_gzip(run, folder):
@@ -353,8 +353,7 @@ from transom.cli import main
 sys.exit(main(["replay", "chats.jsonl", "--budget", "4000", "--store", "memory:"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    note = "; nothing was stored" if module == "tiktoken" else ""
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"transom: interrupted{note}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "transom: interrupted\n")
 
 
 def test_a_command_waits_for_a_locked_store(run, folder):

@@ -62,7 +62,7 @@ def test_a_block_is_forgotten_only_after_a_yes(run, memory):
         (("human", "--forget", "--set", "x"), "one of --set and --forget at a time"),
         (("human", "--user", "ana", "--set", "x" * 101), "101 characters, limit 100"),
         (("--user", ""), "user_id must be a text of at least one character"),
-        (("human",), "no block 'human' of everybody; a user has one: give --user"),
+        (("human",), "there is no block 'human'; there are: none"),
         (("human", "--name", "team"), "there is no block 'human'; there are: none"),
     ],
 )

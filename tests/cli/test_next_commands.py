@@ -46,10 +46,9 @@ def store(request, folder, replayed):
 
 
 def named(out):
-    """The commands below "Next", and those in the first line."""
-    first = re.findall(r"; (?:whole|more): transom (.*?)(?=; more: |\]$)", out.splitlines()[0])
+    """The commands below "Next"."""
     _, _, end = out.partition("\nNext\n")
-    return [*first, *(re.match(r"  transom (.*?)(?:  .*)?$", line)[1] for line in end.splitlines() if line.strip())]
+    return [re.match(r"  transom (.*?)(?:  .*)?$", line)[1] for line in end.splitlines() if line.strip()]
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,6 @@ def named(out):
         (("explain", "it's 42"), 5),
         (("explain", "it's 42", "--at", "-1"), 3),
         (("explain", "it's 42", "--all"), 4),
-        (("grep", "it's 42", "needle", "--limit", 1, "-C", 1), 2),
-        (("grep", "it's 42", "--limit", 1, "--", "- needle|three"), 2),
-        (("grep", "it's 42", "needle", "--in", "entry 4"), 1),
-        (("read", "it's 42", "entry", 4, "--lines", 1), 1),
-        (("read", "it's 42", "entries 0-6", "--lines", 2), 1),
         (("window", "it's 42", "--budget", 4_000, "--policy", "sliding"), 1),
         (("window", "it's 42", "--budget", 4_000, "--as", "text"), 1),
         (("search", "needle", "--limit", 1), 1),
@@ -79,22 +73,8 @@ def test_each_command_that_is_named_works(run, store, args, count):
         assert again != out
 
 
-def test_pages_lead_from_one_to_the_next_until_all_is_read(run, store):
-    whole = run("read", "it's 42", "entry", 4, *store)[1].splitlines()[1:]
-    out, lines = run("read", "it's 42", "entry", 4, "--lines", 1, *store)[1], []
-    while True:
-        lines += out.splitlines()[1:]
-        if not (more := named(out)):
-            break
-        out = run(*shlex.split(more[0]))[1]
-    assert lines == whole
-    assert len(lines) > 3
-
-
 def test_nothing_is_named_where_all_is_shown(run, store):
-    assert named(run("read", "it's 42", "entry", 4, *store)[1]) == []
     assert named(run("window", 420, "--budget", 100_000, "--as", "text", "--full", *store)[1]) == []
-    assert run("grep", "it's 42", "absent", *store)[1].count("transom") == 0
 
 
 def test_the_command_that_takes_a_compaction_back_works(run, store):

@@ -45,8 +45,7 @@ def test_read_prints_an_entry_whole_with_control_characters_escaped(run, replaye
 def test_read_prints_pages_parts_and_ranges(run, replayed):
     _, entry = replayed
     assert run("read", "one", "entry", entry, "--lines", 1)[1] == (
-        f"[entry {entry}, tool ls: line 1 of 4; more: transom read one entry {entry} --start 2 --lines 1]\n"
-        "first\tline\n"
+        f'[entry {entry}, tool ls: line 1 of 4; next page: ref "entry {entry}", start 2]\nfirst\tline\n'
     )
     assert run("read", "one", "entry", entry, "--start", 3, "--lines", 1, "--column", 2)[1].split("\n")[1] == "字"
     assert run("read", "one", "entry", entry, "text", 0, "--lines", 1)[1].startswith(f"[entry {entry} text 0, tool ls")

@@ -24,6 +24,6 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         prepare_streams()
         return import_module("transom.cli.run_command").run_command(args)
-    except KeyboardInterrupt as interrupt:
-        print_notice("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]))
+    except KeyboardInterrupt:
+        print_notice("interrupted")
         return INTERRUPTED

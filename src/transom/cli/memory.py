@@ -9,8 +9,6 @@ from transom.cli.streams import counted, may_forget, minute_of, one_line, print_
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.errors import InvalidSetting, UnknownLog, quote
 from transom.memory import Block, Memory
-from transom.memory.memory import ROOT, is_users_block
-from transom.stores import Store
 from transom.stores.postgres_url import without_password
 
 WRITES = "set", "restore", "forget"
@@ -37,8 +35,6 @@ def run(options: Options) -> int:
         memory = Memory.open(store, user_id=options.user, name=options.name, agent="command line")
         if options.archive:
             return forget_archive(memory, options, url) if options.forget else show_archive(memory, options)
-        if options.label is not None and options.set is None:
-            _check_there(memory, options.label, store, options)
         if options.label is None:
             return _list(memory, options, url)
         if options.forget:
@@ -46,19 +42,6 @@ def run(options: Options) -> int:
         if options.history:
             return _history(memory, options.label, options)
         return _show(_edit(memory, options.label, options), options)
-
-
-def _check_there(memory: Memory, label: str, store: Store, options: Options) -> None:
-    """Raise InvalidSetting if --user was left out and only a user has a block with this label.
-
-    It does not say which user.
-    """
-    if (
-        options.user is None
-        and label not in memory.labels()
-        and is_users_block(store.names(f"{ROOT}/"), options.name, label)
-    ):
-        raise InvalidSetting(f"memory: there is no block {quote(label)} of everybody; a user has one: give --user ID")
 
 
 def _edit(memory: Memory, label: str, options: Options) -> Block:

@@ -65,17 +65,12 @@ def replayed(options: Replay, own: Path = REPLAYS) -> Outcome:
         dialect_named(options.dialect)
     check_files(options.files, None if out == STDOUT else out)
     url = url_of(own) if options.store is None else options.store
-    try:
-        with store_to_fill(options.store, own) as store:
-            if options.store is None and own.exists():
-                forget_all(store, store.names())
-            with nullcontext() if out is None else output_file(out) as windows, ProgressBar() as bar:
-                replayer = _Replayer(options, store, budget, policy, windows, bar)
-                files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
-    except KeyboardInterrupt as interrupt:
-        if url == "memory:":
-            interrupt.add_note("nothing was stored")
-        raise
+    with store_to_fill(options.store, own) as store:
+        if options.store is None and own.exists():
+            forget_all(store, store.names())
+        with nullcontext() if out is None else output_file(out) as windows, ProgressBar() as bar:
+            replayer = _Replayer(options, store, budget, policy, windows, bar)
+            files = tuple(replayer.replay_file(file, done) for done, file in enumerate(options.files))
     if not any(file.formats for file in files):
         raise InvalidSetting(f"no conversation in {named_files(options.files)}")
     if not has_budget:

@@ -7,7 +7,7 @@ from datetime import datetime
 from transom.cli.commands.stored import Search
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.progress import ProgressBar
-from transom.cli.stores import existing_store, find_name, owners, store_url
+from transom.cli.stores import existing_store, find_name, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, terminal
 from transom.errors import InvalidSetting
@@ -42,7 +42,7 @@ def run(options: Search) -> int:
         _catch_up(index, store, name)
         hits = index.search(options.query, filters=filters, limit=options.limit)
         if not hits:
-            print_notice(_why_nothing(store, name, options.user))
+            print_notice(f"nothing found in {counted(1 if name else len(store.names()), 'conversation')}")
     if options.json:
         print_json({"store": without_password(url), "query": options.query, "hits": hits})
     else:
@@ -53,16 +53,6 @@ def run(options: Search) -> int:
             whole = command_for("read", hits[0].conversation, *words, store=options.store)
             print_next(terminal(), [(whole, "the first one, whole")])
     return 0 if hits else 1
-
-
-def _why_nothing(store: Store, name: str | None, user: str | None) -> str:
-    """Say in how many conversations nothing was found, and if none of them is the user's, that."""
-    names = [name] if name is not None else store.names()
-    said = f"nothing found in {counted(len(names), 'conversation')}"
-    if user is None:
-        return said
-    is_there = any(owner.user_id == user for owner in owners(store, names))
-    return said if is_there else f"{said}: none of them has the user {user!r}"
 
 
 def _catch_up(index: SearchIndex, store: Store, name: str | None) -> None:

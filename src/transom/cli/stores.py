@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
@@ -13,9 +13,8 @@ from transom import private_files
 from transom.cli.folder import FOLDER, make_folder, url_of
 from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
-from transom.core.log import Owner, owner_of
 from transom.core.view import View
-from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, listed
+from transom.errors import InvalidSetting, UnknownLog, listed
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.files import absolute_path
 from transom.stores.postgres_url import place_of, without_password
@@ -113,14 +112,6 @@ def existing_store(url: str) -> Generator[Store]:
 def current_view(log: StoredLog) -> View:
     """Return the view of a whole log. Tokens are counted as its entries were."""
     return open_view(log, counter_of_log(log, o200k()))
-
-
-def owners(store: Store, names: Iterable[str]) -> Iterator[Owner]:
-    """Yield the owner of each of these conversations. Damaged and forgotten ones are left out: nobody can say whose
-    they are."""
-    for name in names:
-        with suppress(StoreDamaged, UnknownLog):
-            yield owner_of(store.open(name))
 
 
 def store_url(store: str | None) -> str:

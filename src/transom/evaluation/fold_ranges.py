@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from transom.core.edit import Fold
+from transom.core.edit import Edit, Fold, Undo
 from transom.core.unit import FoldedSlot, units_in
 from transom.core.view import View
 
@@ -39,3 +39,9 @@ class FoldRanges:
         if not keys:
             return range_text(fold.first, fold.last)
         return range_text(self._first[keys[0]], max(self._last[key] for key in keys))
+
+    def about(self, edit: Edit) -> str:
+        """Name the entries that an edit is about; of an undo, the entry that is the edit."""
+        if isinstance(edit, Fold):
+            return self.text(edit)
+        return f"the edit in entry {edit.edit}" if isinstance(edit, Undo) else f"entry {edit.entry}"

@@ -15,16 +15,17 @@ from msgspec import Struct
 from transom import texts
 from transom.cache_prices import CompactionCosts
 from transom.core.edit import Fold, Pin, Trim, Undo
-from transom.core.entry import Entry, Sent
+from transom.core.entry import Body, Entry, Sent
 from transom.core.message import Head, Raw, Recalled, ToolResult, role_of
 from transom.core.trims import trims_of_entry
-from transom.core.unit import FoldedSlot, Slot, Unit, units_in
+from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
 from transom.core.window import Break, assemble
 from transom.evaluation.call_numbers import call_number
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explanations import DROPPED, Explanation, explain
+from transom.evaluation.fold_ranges import FoldRanges, entries_of_fold
 from transom.inspector.parts import MessagePiece, PieceLimit
 
 ROWS_OF_PAGE = 24
@@ -296,7 +297,7 @@ class WindowReader:
         return self._row(item, role="system", tokens=item.tokens, shown=item.tokens, pieces=tuple(shown))
 
     def _fold_row(self, item: _Item, fold: FoldedSlot, most: PieceLimit) -> Row:
-        seqs = [seq for unit in units_in(fold) for seq in unit.seqs]
+        first, last = entries_of_fold(fold)
         return self._row(
             item,
             role="record" if texts.is_record(fold.text) else "fold",
@@ -306,8 +307,8 @@ class WindowReader:
             tokens=fold.untrimmed_size.tokens,
             shown=fold.tokens,
             pieces=(MessagePiece(kind="text", text=most.text(fold.text), length=len(fold.text)),),
-            first=min(seqs),
-            last=max(seqs),
+            first=first,
+            last=last,
             turns=fold.unit_count,
         )
 
@@ -359,28 +360,8 @@ class WindowReader:
     def _made_edits(self, before: View) -> list[MadeEdit]:
         log = self._view.log
         entries = [log[seq] for seq in range(before.length, self._view.length)]
-        return [self._made(log[cost.entry], cost) for cost in edit_costs(before.with_log(log), entries)]
-
-    def _made(self, entry: Entry, cost: EditCost) -> MadeEdit:
-        edit = entry.body
-        match edit:
-            case Fold():
-                about = _range_of(self._view, entry.seq, edit)
-            case Trim() | Pin():
-                about = f"entry {edit.entry}"
-            case Undo():
-                about = f"the edit in entry {edit.edit}"
-            case _:
-                about = ""
-        return MadeEdit(
-            entry=entry.seq,
-            kind=role_of(edit),
-            about=about,
-            why=getattr(edit, "why", ""),
-            saved_tokens=cost.saved_tokens,
-            broken_tokens=cost.broken_tokens,
-            plan=cost.plan,
-        )
+        ranges = FoldRanges(self._view)
+        return [_made(ranges, log[cost.entry].body, cost) for cost in edit_costs(before.with_log(log), entries)]
 
     def _left(self) -> Left:
         folds = [slot for slot in self._view.slots if isinstance(slot, FoldedSlot)]
@@ -423,10 +404,14 @@ def _looks_different(before: Unit, now: Unit, entry: int) -> bool:
     return trims_of_entry(before.trims, entry) != trims_of_entry(now.trims, entry)
 
 
-def _range_of(view: View, seq: int, fold: Fold) -> str:
-    """The entries of a fold in words; the keys of its units if the fold is not live."""
-    path = view.path_to_fold(seq, fold)
-    if path is None:
-        return f"units {fold.first} to {fold.last}"
-    seqs = [one for unit in units_in(path[-1][0]) for one in unit.seqs]
-    return f"entries {min(seqs)} to {max(seqs)}"
+def _made(ranges: FoldRanges, edit: Body, cost: EditCost) -> MadeEdit:
+    assert isinstance(edit, Fold | Trim | Pin | Undo)
+    return MadeEdit(
+        entry=cost.entry,
+        kind=role_of(edit),
+        about=ranges.about(edit),
+        why=edit.why,
+        saved_tokens=cost.saved_tokens,
+        broken_tokens=cost.broken_tokens,
+        plan=cost.plan,
+    )

@@ -336,13 +336,6 @@ def is_memory_of(log: str, user_id: str) -> bool:
     return log.startswith((f"{ROOT}/{user}/", f"{ROOT}-archive/{user}/"))
 
 
-def is_users_block(logs: list[str], name: str, label: str) -> bool:
-    """True if one of these logs of a store is a block with this label, in a memory of this name, of any user or of
-    none."""
-    end = f"/{_encoded(name)}/{_encoded(label)}"
-    return any(log.startswith(f"{ROOT}/") and log.endswith(end) for log in logs)
-
-
 class _BlockState:
     """Reads a block as announced state. A conversation may call it from any thread."""
 

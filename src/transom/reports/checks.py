@@ -372,7 +372,7 @@ def _edits(view: View, seqs: Sequence[int]) -> list[HidingEdit]:
         edit = entry.body
         if not isinstance(edit, Fold | Trim):
             continue
-        covers = FoldRanges(view).text(edit) if isinstance(edit, Fold) else f"entry {edit.entry}"
+        covers = FoldRanges(view).about(edit)
         kind = role_of(edit)
         found.append(HidingEdit(entry=entry.seq, kind=kind, covers=covers, why=edit.why or kind, plan=entry.plan))
     return found
