@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from msgspec import Struct
 
-from transom.cli.help_pages import HelpIndex, HelpPage
+from transom.cli.help_pages import HelpIndex
 
 Job = Callable[[], int]
 """A command with its options: call it to run the command. It returns the exit code."""
@@ -52,7 +52,7 @@ def command(module: str, short_help: str, *, example: str, epilog: str | None = 
         parsed.__doc__ = kind.__doc__
         parsed.__signature__ = signature(kind)  # type: ignore[attr-defined]
         end = "\n\n".join(filter(None, [f"\b\nExample:\n  transom {example}", epilog]))
-        app.command(kind.__name__.lower(), short_help=short_help, epilog=end, cls=HelpPage)(parsed)
+        app.command(kind.__name__.lower(), short_help=short_help, epilog=end)(parsed)
         return kind
 
     return register

@@ -9,9 +9,6 @@ from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.reports.check_file import check_files_in, read_check_file
 from transom.reports.checks import Checked, run_checks
 
-FAILED = 1
-"""The exit code if a check failed."""
-
 
 def run(options: Check) -> int:
     """Run the checks of every file, and print the results. Exit code 0 if all hold, else 1."""
@@ -32,7 +29,7 @@ def run(options: Check) -> int:
     else:
         for checked in done:
             _print(checked)
-    return FAILED if failed else 0
+    return 1 if failed else 0
 
 
 def _print(checked: Checked) -> None:

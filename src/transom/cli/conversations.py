@@ -15,9 +15,6 @@ from transom.cli.terminal import print_json, print_line, terminal
 from transom.stores.conversation_list import StoredConversation, conversations_in
 from transom.stores.postgres_url import without_password
 
-DAMAGED = 1
-"""The exit code of a list that has found damage."""
-
 
 def run(options: Conversations) -> int:
     """Print the conversations of a store. Exit code 1 if one of them is damaged, as far as they were read."""
@@ -25,7 +22,7 @@ def run(options: Conversations) -> int:
     with existing_store(url) as store, ProgressBar() as progress:
         every = conversations_in(store, full=options.full, update=progress.update)
         conversations = [one for one in every if options.user in (None, one.user_id)]
-    code = DAMAGED if any(one.damaged for one in conversations) else 0
+    code = 1 if any(one.damaged for one in conversations) else 0
     if options.json:
         print_json({"store": without_password(url), "conversations": conversations})
         return code

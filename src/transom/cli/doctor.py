@@ -27,9 +27,6 @@ from transom.extras import install_command
 from transom.stores.conversation_list import conversations_in
 from transom.stores.postgres_url import place_of
 
-PROBLEMS = 1
-"""The exit code if there is a problem."""
-
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 REQUIREMENT = re.compile(
@@ -111,7 +108,7 @@ def run(options: Doctor) -> int:
         print_json(report)
     else:
         show(terminal(), report)
-    return PROBLEMS if report.problems else 0
+    return 1 if report.problems else 0
 
 
 def packages(requirements: Iterable[str]) -> dict[str, list[Package]]:

@@ -1,4 +1,4 @@
-"""The help of a command: what it does, one example, its options in groups, and what its figures mean."""
+"""The list of commands in groups, and what the figures of a command mean."""
 
 from __future__ import annotations
 
@@ -6,22 +6,11 @@ from collections.abc import Iterable
 from textwrap import wrap
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from transom.reports.policy_figures import Figure
 
 HELP_WIDTH = 76
-
-OPTION_GROUPS = {
-    "Windows": ("budget", "policy", "policies", "prices", "dialect", "model", "system", "tools", "focus", "note"),
-    "Which conversations": ("conversation", "user", "role", "tool", "file", "since", "until", "format"),
-    "Store": ("store",),
-    "Output": ("json", "out", "html", "form", "full", "limit", "context", "lines", "no_open"),
-}
-"""The groups of options by the names of their parameters, in the order of a help page. All others come first."""
-
-MOST_UNGROUPED = 6
-"""A help page with more options than this shows them in groups."""
 
 COMMAND_GROUPS = {
     "Begin": ("demo", "chat", "replay", "import", "doctor"),
@@ -33,36 +22,6 @@ COMMAND_GROUPS = {
     "Take away": ("export", "forget", "clean"),
 }
 """The commands in the order of `transom --help`, by what they are for. All others come last."""
-
-
-class HelpPage(TyperCommand):
-    """A command whose help has its options in groups."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then each group of options."""
-        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
-        options = [one for one in self.get_params(ctx) if one.param_type_name == "option"]
-        groups = {"Arguments": arguments, "Options": options}
-        if len(options) > MOST_UNGROUPED + 1:  # --help is one of them
-            by_name = {name: title for title, names in OPTION_GROUPS.items() for name in names}
-            groups["Options"] = [one for one in options if one.name not in by_name]
-            for title in OPTION_GROUPS:
-                groups[title] = [one for one in options if by_name.get(one.name) == title]
-        for title, params in groups.items():
-            if rows := [row for one in params if (row := _help_row(one, ctx)) is not None]:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
-
-
-def _help_row(parameter: Any, ctx: Any) -> tuple[str, str] | None:
-    """Return the row of a parameter: its name and its help; None for a hidden one.
-
-    An argument has its name alone, without a type, as in the first line of the page.
-    """
-    row: tuple[str, str] | None = parameter.get_help_record(ctx)
-    if row is None or parameter.param_type_name != "argument" or not parameter.metavar:
-        return row
-    return parameter.metavar, row[1]
 
 
 class HelpIndex(TyperGroup):

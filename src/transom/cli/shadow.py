@@ -21,9 +21,6 @@ from transom.providers import provider_named
 from transom.reports import shadow as report
 from transom.tokenizer import o200k
 
-HARM = 1
-"""The exit code if the window changes the next action beyond chance, or if nothing could be compared."""
-
 MOST_CHANGED = 5
 """How many calls with another answer are printed."""
 
@@ -64,7 +61,7 @@ def run(options: Shadow) -> int:
         print_json({"policy": policy.name, "budget": options.budget, "plan": plan, "result": result})
     else:
         _print(terminal(), plan, result)
-    return HARM if result.added is None or result.added_interval[0] > 0 else 0
+    return 1 if result.added is None or result.added_interval[0] > 0 else 0
 
 
 def _free_name(name: str, used: Container[str]) -> str:

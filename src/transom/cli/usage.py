@@ -19,7 +19,6 @@ from transom.errors import InvalidSetting
 from transom.stores import usage_by_conversation, usage_by_run, usage_of
 from transom.stores.postgres_url import without_password
 
-DAMAGED = 1
 HEADS = ("requests", "failed", "input", "cached", "output", "cost")
 NO_RUN = "(no run)"
 """Names what belongs to no run: summaries, and replies that were logged with `observe`."""
@@ -56,7 +55,7 @@ def run(options: Usage) -> int:
         _print(f"{about}{one_line(without_password(url))}: {count}", what, totals, total)
     for name in damaged:
         print_notice(f"{one_line(name)}: damaged, does not count")
-    return DAMAGED if damaged else 0
+    return 1 if damaged else 0
 
 
 def _fields(usage: TotalUsage) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Conversations of a store as files, in the formats that `transom.importers` reads: `export` writes them.
 
-`documents.py` writes one document, `session_lines.py` the lines of session files; `log_messages.py` renders a log as
+`export.py` writes one document, `session_lines.py` the lines of session files; `log_messages.py` renders a log as
 messages for both.
 """
 

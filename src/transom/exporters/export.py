@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from msgspec import Struct
 
 from transom.core.entry import Entry
-from transom.core.message import Head
+from transom.core.message import Head, Raw, Text
 from transom.errors import InvalidSetting, quote
-from transom.exporters.documents import SESSION_WRITERS, written
-from transom.exporters.log_messages import LeftOut, TimedMessage, shown_messages, unchanged_messages
-from transom.exporters.session_lines import session_id
+from transom.exporters.log_messages import NO_PLACE, LeftOut, TimedMessage, shown_messages, unchanged_messages
+from transom.exporters.session_lines import ClaudeCodeWriter, CodexWriter, PiWriter, session_id
 from transom.importers.logs.import_mark import newest_mark
 from transom.importers.recorded import FORMATS, format_named
 from transom.stores import StoredLog
+from transom.wire.dialects import dialect_named
+from transom.wire.fields import compact_json
+from transom.wire.frameworks import langchain_json, pydantic_ai_json
+
+SESSION_WRITERS = {"claude_code": ClaudeCodeWriter, "codex": CodexWriter, "pi": PiWriter}
+"""The formats that are a session of a program, and what writes each."""
+
+_LISTS: dict[str, Callable[[Iterable[TimedMessage]], Iterator[Raw]]] = {
+    "langchain": lambda messages: (langchain_json.from_chat(shown.message) for shown in messages),
+    "pydantic_ai": lambda messages: pydantic_ai_json.from_chat((shown.message, shown.at) for shown in messages),
+    "openai_agents": lambda messages: (shown.message for shown in messages),
+}
+"""The formats that are a list of messages, and how each renders its messages."""
 
 _WITH_REASONING_OF_ALL = frozenset({"pi", "langchain", "pydantic_ai"})
 """The formats that have a place for the reasoning of any provider. The others take only that of their own."""
@@ -62,9 +75,6 @@ class Export(Iterator[bytes]):
         self._log = log
         self._pieces = self._write(is_own=mark is not None and mark.format == name)
 
-    def __iter__(self) -> Export:
-        return self
-
     def __next__(self) -> bytes:
         return next(self._pieces).encode("utf-8", "backslashreplace")  # a lone surrogate, the way JSON escapes it
 
@@ -86,7 +96,11 @@ class Export(Iterator[bytes]):
                 reasoning=name in _WITH_REASONING_OF_ALL,
                 close_calls=not is_own and name not in SESSION_WRITERS,
             )
-        yield from written(name, self._log.name, head, self._counted(messages), left_out)
+        counted = self._counted(messages)
+        if name in SESSION_WRITERS:
+            yield from SESSION_WRITERS[name](self._log.name, left_out).whole(head, counted)
+        else:
+            yield from _document(name, head, counted, left_out)
         self.report.notes = left_out.notes()
 
     def _read(self) -> Iterator[Entry]:
@@ -113,3 +127,32 @@ def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 -
     `format` is None for a conversation that was not imported.
     """
     return Export(log, format)
+
+
+def _document(format_name: str, head: Head, messages: Iterable[TimedMessage], left_out: LeftOut) -> Iterator[str]:
+    """Yield the text of a body of an API, or of a list of messages, which begins with the instructions."""
+    dialect, listed = dialect_named(FORMATS[format_name].dialect), _LISTS.get(format_name)
+    first = [each.message for each in dialect.render_head(head)]
+    if listed is None:
+        texts = _list_text(chain(first, (shown.message for shown in messages)))
+        for number, (name, value) in enumerate(dialect.body(head, [], head.tools).items()):
+            yield ("," if number else "{") + f"{compact_json(name)}:"
+            yield from texts if value == [] else [compact_json(value)]  # the only empty list is that of the messages
+        yield "}\n"
+        return
+    if head.tools:
+        left_out.add("tool schemas left out", len(head.tools), why=NO_PLACE)
+    if not first:  # an API that has them beside the messages
+        said = ("".join(part.text for part in each.parts if isinstance(part, Text)) for each in head.messages)
+        first = [{"role": "system", "content": text} for text in said]
+    yield from _list_text(listed(chain((TimedMessage(each, 0.0) for each in first), messages)))
+    yield "\n"
+
+
+def _list_text(items: Iterable[Raw]) -> Iterator[str]:
+    """Yield the text of a JSON array, one item at a time."""
+    begin = "["
+    for item in items:
+        yield begin + compact_json(item)
+        begin = ","
+    yield "[]" if begin == "[" else "]"
