@@ -5,9 +5,7 @@ Nothing heavy is imported before a job runs, so that `--help` is fast.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from copy import copy
 from importlib import import_module
 from inspect import signature
 from typing import Annotated, Any, TypeVar
@@ -80,19 +78,5 @@ def command_line(args: Sequence[str] | None) -> Job | int:
     Return the exit code instead if typer has answered by itself, as for --help and --version. Raises ClickException for
     a command line that cannot be parsed.
     """
-    app = _app_for(sys.argv[1:] if args is None else args)
     job: Job | int | None = app(args, prog_name="transom", standalone_mode=False)  # of None it expands `*` on Windows
     return 0 if job is None else job
-
-
-def _app_for(words: Sequence[str]) -> typer.Typer:
-    """The app with only the command that the words begin with, and with all commands if they begin with none.
-
-    Typer makes all commands that an app has: a fifth of the time until a job runs.
-    """
-    named = [info for info in app.registered_commands if info.name in words[:1]]
-    if not named:
-        return app
-    alone = copy(app)
-    alone.registered_commands = named
-    return alone
