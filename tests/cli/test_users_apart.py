@@ -98,14 +98,13 @@ def test_no_command_for_bob_shows_what_ana_said(run, folder, store, name, form):
 def test_forget_of_a_user_names_nobody_else(run, store):
     code, out, err = run("forget", "--user", "bob", "--yes", *STORE)
     assert (code, err) == (0, "")
-    assert out.startswith("user bob: 1 conversation, 2 logs of memory, forgotten; the store is ")
+    assert out == "user bob: 1 conversation, 2 logs of memory, forgotten\n"
     assert MARK not in out
     assert run("search", "pilot", "--user", "ana", *STORE)[0] == 0
     assert run("search", "harbour", *STORE)[0] == 1
     assert json.loads(run("memory", "--user", "bob", "--json", *STORE)[1])["blocks"] == []
     code, out, err = run("forget", "--user", "ana", "--yes", "--json", *STORE)
     found = json.loads(out)
-    assert found.pop("freed") >= 0
     memory = [".memory/ana/memory/human", ".memory-archive/ana/memory"]
     assert found == {"user": "ana", "conversations": ["chat of ana"], "memory": memory, "damaged": []}
 

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
 from transom.cli.commands.stored import Forget
 from transom.cli.progress import ProgressBar
-from transom.cli.stores import (
-    MAX_LISTED_IDS,
-    check_part,
-    existing_store,
-    find_name,
-    short_id,
-    store_path,
-    store_url,
-    subagents_in,
-)
+from transom.cli.stores import MAX_LISTED_IDS, check_part, existing_store, find_name, short_id, store_url, subagents_in
 from transom.cli.streams import counted, may_forget, one_line, print_notice
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.conversation.forget_user import data_of_user, forget_user
@@ -29,7 +19,7 @@ from transom.stores.postgres_url import without_password
 
 def run(options: Forget) -> int:
     """Ask the user, then remove the conversation or everything of a user. With `--yes` nobody is asked, nor for what an
-    interrupted `forget` has left. Print how many bytes were freed, if any.
+    interrupted `forget` has left.
 
     Exit code 1 if the user does not agree. Raises InvalidSetting if nobody can be asked, and UnknownLog if there is
     nothing to remove.
@@ -62,13 +52,11 @@ def _forget_user(options: Forget, user: str) -> int:
             raise UnknownLog(f"{what} in {without_password(url)}")
         if not may_forget(what, f"user {user!r}", yes=options.yes, them="them"):
             return 1
-        size = _size(url)
         removed = forget_user(store, user)
-        freed = max(0, size - _size(url))
     if options.json:
-        print_json({"user": user, **msgspec.structs.asdict(removed), "freed": freed})
+        print_json({"user": user, **msgspec.structs.asdict(removed)})
     else:
-        print_wrapped(terminal(), f"{what}, forgotten" + (f"; the store is {freed:,} bytes smaller" if freed else ""))
+        print_wrapped(terminal(), f"{what}, forgotten")
     return 0
 
 
@@ -82,7 +70,7 @@ def _forget_conversation(options: Forget, part: str) -> int:
     check_part(part)
     url = store_url(options.store)
     with existing_store(url) as store:
-        size, name, entries = _size(url), part, None
+        name, entries = part, None
         names = store.names()
         subagents = subagents_in(names, name)
         if name not in names and _forget(store, name):
@@ -115,12 +103,11 @@ def _forget_conversation(options: Forget, part: str) -> int:
         if subagents and not options.subagents:
             left = "1 subagent of it stays" if len(subagents) == 1 else f"{len(subagents):,} subagents of it stay"
             print_notice(f"{left}: {listed(subagents, MAX_LISTED_IDS, show=short_id)}; --subagents forgets them too")
-        freed = max(0, size - _size(url))
     if options.json:
-        found = {"conversation": name, "entries": entries, "freed": freed}
+        found = {"conversation": name, "entries": entries}
         print_json(found | ({"subagents": forgotten} if options.subagents else {}))
     else:
-        print_wrapped(terminal(), f"{done}; the store is {freed:,} bytes smaller" if freed else done)
+        print_wrapped(terminal(), done)
     return 0
 
 
@@ -130,12 +117,3 @@ def _forget(store: Store, name: str) -> bool:
         store.forget(name)
         return True
     return False
-
-
-def _size(url: str) -> int:
-    """Return the bytes of a store's files together; 0 for a server and for memory."""
-    if not store_path(url):
-        return 0
-    path = Path(store_path(url))
-    files = path.rglob("*") if path.is_dir() else (path, path.with_name(f"{path.name}-wal"))
-    return sum(file.stat().st_size for file in files if file.is_file())
