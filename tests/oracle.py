@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
+from msgspec.structs import replace
+
 from oracle_parts import (
     BYTES_PER_MESSAGE,
     PER_MESSAGE,
@@ -502,7 +504,7 @@ class SlowView:
         sizes = [fact_sizes(message, self.counter) for message in head.messages]
         tools = [plain(tool) for tool in head.tools]
         sizes += [Size(self.counter.count(tool.decode()), len(tool), 0, 0) for tool in tools]
-        return total(sizes)._replace(images=0)  # undefined: images in a head are not counted
+        return replace(total(sizes), images=0)  # undefined: images in a head are not counted
 
 
 def _edit(entry: Entry) -> Edit:
