@@ -226,15 +226,10 @@ def gap_mark(before: str) -> str:
     return "…\n" if before.endswith("\n") else "\n…\n"
 
 
-def cut_line_mark() -> str:
-    """The mark between two spans of a text where the first span ends inside a line, and the second begins at the next
-    line: the rest of the first line is left out."""
-    return " …\n"
-
-
-def gap_in_line() -> str:
-    """The mark between two spans of a text that both are parts of lines."""
-    return " … "
+CUT_LINE = " …\n"
+"""The mark between two spans of a text where the first ends inside a line, and the second begins at the next line."""
+GAP_IN_LINE = " … "
+"""The mark between two spans of a text that both are parts of lines."""
 
 
 def stub_marker(ref: str, tool: str, tokens: int, lines: int, outcome: str = "") -> str:

@@ -25,6 +25,8 @@ RENAMED = {
     "arguments": "trimmed_arguments",
     "arguments_but": "trimmed_arguments_but",
     "gap": "gap_mark",
+    "cut_line_mark": "CUT_LINE",
+    "gap_in_line": "GAP_IN_LINE",
     "state": "state_note",
     "NUDGE": "CONTINUE",
     "left_out": "left_out_marker",

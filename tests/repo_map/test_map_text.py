@@ -36,4 +36,4 @@ def test_lines_come_by_worth_and_equal_ones_by_place() -> None:
                 worth *= FOLLOWING
                 expected.append((-worth, at, place, symbol))
         expected.sort(key=lambda line: line[:3])
-        assert [(line.file, line.symbol) for line in _lines(files)] == [(at, symbol) for _, at, _, symbol in expected]
+        assert list(_lines(files)) == [(at, symbol) for _, at, _, symbol in expected]

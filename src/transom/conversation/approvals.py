@@ -51,7 +51,8 @@ def _with_sub_agent(call: ToolCalled, log: str, store: Store | None) -> ToolCall
 def approved_calls(view: View) -> list[ToolCalled]:
     """The calls that somebody has approved and no run has started, in the order of their turns, with the arguments that
     the tool will get."""
-    return [_with_arguments(_call_at(view, each.place), each) for each in _approved(view)]
+    calls = ((_call_at(view, each.place), each.arguments) for each in _approved(view))
+    return [replace(call, arguments=changed) if changed else call for call, changed in calls]
 
 
 def blocks_the_model(view: View) -> bool:
@@ -196,13 +197,8 @@ def _approval_at(view: View, seq: int) -> Approval:
     return approval
 
 
-def _with_arguments(call: ToolCalled, approval: Approval) -> ToolCalled:
-    return replace(call, arguments=approval.arguments) if approval.arguments else call
-
-
 def _found(view: View, what: str, wanted: ToolCalled | str, states: tuple[str, ...]) -> ToolCalled:
-    """Find the call that a person decides about: `wanted`, or the one with this id, if it is in one of these `states`.
-    Raises InvalidSetting if there is none, or if several have the id."""
+    """The call that a person decides about. Raises InvalidSetting if there is none, or if several have the id."""
     if not isinstance(cast("object", wanted), (ToolCalled, str)):
         raise InvalidSetting(f"{what}: must be a call of pending() or approved(), or its id, not {quote(wanted)}")
     name = wanted if isinstance(wanted, str) else wanted.id or wanted.name
@@ -241,8 +237,7 @@ def _decided(view: View, wanted: ToolCalled | str) -> str:
 
 
 def _check_arguments(view: View, name: str, arguments: str) -> None:
-    """Check what a person wrote in place of the model's arguments by the schema that the model was given; without a
-    schema nothing is checked. The tool itself checks the rest when it runs. Raises InvalidSetting."""
+    """Check what a person wrote by the schema that the model was given. Raises InvalidSetting."""
     tools = (tool for schema in view.head.tools for tool in tools_in(schema))
     schema = next((tool.parameters for tool in tools if tool.name == name), None)
     if schema is not None and (wrong := schema_violations(schema, read_object(arguments))):

@@ -69,10 +69,7 @@ def _opener(
 
 
 class _Property(property, Generic[R]):
-    """A property of the conversation, which is read and set through its twin.
-
-    `read` is there for its type; the property is found by the name under which it stands.
-    """
+    """A property of the conversation, found by the name under which it stands. `read` is there for its type."""
 
     def __init__(self, read: Callable[[Conversation], R]) -> None:
         super().__init__(read)

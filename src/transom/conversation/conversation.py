@@ -68,8 +68,7 @@ C = TypeVar("C", bound="Conversation")
 
 
 def _locked(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """Wrap a method: it holds the conversation's lock while it runs, so that only one thread at a time is in such a
-    method. Once the conversation is closed, it raises InvalidSetting."""
+    """Wrap a method: it holds the lock while it runs, and raises InvalidSetting once the conversation is closed."""
 
     @wraps(method)
     def call(self: C, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -132,8 +132,7 @@ def _lost_results(view: View) -> list[int]:
 
 
 def _position(log: Log, seq: int) -> int:
-    """The position in the list of the message that an entry came from; of an entry of our own (a synthetic result, a
-    note) that of the message before it; 0 if there is none before it."""
+    """The position in the list of the message that an entry came from; else that of the one before it."""
     for at in range(min(seq, len(log) - 1), -1, -1):
         if (meta := log[at].meta) is not None and meta.source is not None:
             return meta.source

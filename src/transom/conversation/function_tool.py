@@ -206,8 +206,7 @@ def error_text(error: BaseException) -> str:
 
 
 class _CallableFacts(Struct, frozen=True):
-    """The name and docstring of a callable, and where its type hints are (`hinted`). `bound`: the parameters that a
-    functools.partial has set, which the model may not."""
+    """What a callable says of itself. `bound`: parameters that a functools.partial has set; the model may not."""
 
     name: str
     doc: str
@@ -228,52 +227,39 @@ def _source(function: Callable[..., Any]) -> _CallableFacts:
     return _CallableFacts(name, inspect.cleandoc(call.__doc__ or "") or inspect.getdoc(kind) or "", call)
 
 
-def _argument_types(
-    name: str, function: Callable[..., Any], source: _CallableFacts
-) -> tuple[dict[str, str], type[Struct]]:
-    """Read the parameters of a function."""
-    try:
-        signature = inspect.signature(function)
-        hints = get_type_hints(source.hinted, include_extras=True)
-    except (TypeError, ValueError, NameError) as error:
-        raise InvalidSetting(
-            f"tool {quote(name)}: its parameters cannot be read: {error}; wrap it in a function with type hints"
-        ) from None
-    fields: list[Any] = []
-    names: dict[str, str] = {}
-    for parameter in signature.parameters.values():
-        if parameter.name in source.bound:
-            continue  # the caller has set it: the model may neither see nor change it
-        if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
-            raise InvalidSetting(
-                f"tool {quote(name)}: parameter {parameter} has no name that a model could use: "
-                "FunctionTool(function, name=…, parameters=…) takes a JSON schema"
-            )
-        field = f"field_{len(names)}"
-        names[parameter.name] = field
-        kind: Any = hints.get(parameter.name, Any)
-        if parameter.default is Parameter.empty:
-            fields.append((field, kind, msgspec.field(name=parameter.name)))
-        else:
-            fields.append((field, kind, _with_default(parameter)))
-    return names, msgspec.defstruct(name if name.isidentifier() else "arguments", fields, kw_only=True)
-
-
-def _with_default(parameter: Parameter) -> Any:
-    """The struct field of a parameter with a default."""
-    default = parameter.default
-    if default is None or isinstance(default, (str, int, float, bool)):
-        return msgspec.field(name=parameter.name, default=default)
-    return msgspec.field(name=parameter.name, default_factory=lambda: default)
-
-
 class _HintedArguments:
-    """The arguments of a function by its type hints: their schema, and a struct that checks and converts them."""
+    """The arguments of a function by its type hints: their schema, and a struct that checks and converts them. Raises
+    InvalidSetting if they cannot be read."""
 
     def __init__(
         self, name: str, function: Callable[..., Any], source: _CallableFacts, described: dict[str, str]
     ) -> None:
-        self._fields, self._struct = _argument_types(name, function, source)
+        try:
+            signature = inspect.signature(function)
+            hints = get_type_hints(source.hinted, include_extras=True)
+        except (TypeError, ValueError, NameError) as error:
+            raise InvalidSetting(
+                f"tool {quote(name)}: its parameters cannot be read: {error}; wrap it in a function with type hints"
+            ) from None
+        self._fields: dict[str, str] = {}
+        fields: list[Any] = []
+        for parameter in signature.parameters.values():
+            if parameter.name in source.bound:
+                continue  # the caller has set it: the model may neither see nor change it
+            if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
+                raise InvalidSetting(
+                    f"tool {quote(name)}: parameter {parameter} has no name that a model could use: "
+                    "FunctionTool(function, name=…, parameters=…) takes a JSON schema"
+                )
+            field = self._fields[parameter.name] = f"field_{len(self._fields)}"
+            default: dict[str, Any] = {"default": parameter.default}
+            if parameter.default is Parameter.empty:
+                default = {}
+            elif parameter.default is not None and not isinstance(parameter.default, (str, int, float, bool)):
+                default = {"default_factory": lambda value=parameter.default: value}  # no schema names it
+            fields.append((field, hints.get(parameter.name, Any), msgspec.field(name=parameter.name, **default)))
+        named = name if name.isidentifier() else "arguments"
+        self._struct = msgspec.defstruct(named, fields, kw_only=True)
         self.schema = _schema(name, self._struct, described)
 
     def read(self, given: Arguments) -> Arguments:

@@ -89,9 +89,7 @@ class RunnableConversation(Protocol):
         ...
 
     def _use_model(self, provider: Provider, *, was_refused: bool = False, at_most: int = 0) -> None:
-        """Plan the next requests for the model of this provider: in its dialect, and within its limit, known or
-        learned. `was_refused`: it has just refused a request as too long; `at_most`: the most tokens of the next one
-        (`RequestPlanner.use_model`)."""
+        """Plan the next requests for the model of this provider (`RequestPlanner.use_model`)."""
         ...
 
     def _pending_calls(self) -> list[ToolCalled]: ...

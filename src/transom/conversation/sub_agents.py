@@ -149,8 +149,7 @@ def _run(child: Conversation, task: str | None, settings: RunOptions, redact: Re
 
 
 def _shown(error: BaseException, redact: Redactor | None) -> str:
-    """The text of an exception for the caller's model, redacted: it may quote what was said in the sub-agent's
-    conversation."""
+    """The text of an exception for the caller's model, redacted: it may quote what was said in the sub-agent."""
     return error_text(error) if redact is None else redact(error_text(error))
 
 

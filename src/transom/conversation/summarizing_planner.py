@@ -161,7 +161,9 @@ class SummarizingPlanner:
                     work = self._work(planned.want)
                     ticket = work.pool.submit(lambda: run_job(work.job))
                     self._pending = ticket, work.job, self._planner.settings.clock()
-                    self._stop_watching = self._planner.writer.subscribe(self._look_for_finished)
+                    self._stop_watching = self._planner.writer.subscribe(
+                        lambda _before, _after, _new: self.take_finished()
+                    )
                 return finish(planned.window)
             assert planned.want is not None
             wanted = self._work(planned.want)
@@ -220,10 +222,6 @@ class SummarizingPlanner:
             self._planner.writer.append_new(lambda view, at: (view.entry(summary, at),))
         elif summary is not None:
             self._log_unused(outcome, NEWER_SUMMARY)
-
-    def _look_for_finished(self, *_: object) -> None:
-        """Called after each append: take in the summary in the background, if it is done."""
-        self.take_finished()
 
     def abandon(self) -> None:
         """Give up a summary in the background, and log the usage of its requests."""

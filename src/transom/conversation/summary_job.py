@@ -206,7 +206,8 @@ class SummaryJob(Struct, eq=False):
         )
         for left in range(TRIES, 0, -1):
             outcome = yield work
-            self._add_usage(reported_usage(work, outcome))
+            if (usage := reported_usage(work, outcome)) is not None:
+                self._usage = usage.plus(self._usage)
             try:
                 turn, _ = read_reply(work, outcome)
             except ProviderError as error:
@@ -217,13 +218,8 @@ class SummaryJob(Struct, eq=False):
             return Answer(text=text, called_tools=bool(turn.calls), usage=turn.usage, turn=turn)
         raise AssertionError("the last try returns")
 
-    def _add_usage(self, usage: Usage | None) -> None:
-        if usage is not None:
-            self._usage = usage.plus(self._usage)
-
     def _checked(self, made: object) -> SummaryOutcome:
-        """The outcome with what a summarizer made; with an error if that is no summary of what was wanted, or of its
-        first turns, or if it is empty or too long."""
+        """The outcome with what a summarizer made; with an error if that is no summary that can be used."""
         if not isinstance(made, Summary):
             return self.failed("the summarizer returned no summary")
         keys = [turn.key for turn in self.want.turns]

@@ -37,10 +37,7 @@ class SourceFile(NamedTuple):
 
 
 class _Ignored(NamedTuple):
-    """The patterns of one .gitignore.
-
-    `prefix`: the path of its folder, with which the paths that it is asked about begin.
-    """
+    """The patterns of one .gitignore. `prefix`: the path of its folder."""
 
     prefix: str
     patterns: GitIgnoreSpec
@@ -116,9 +113,7 @@ def _is_ignored(path: str, rules: tuple[_Ignored, ...]) -> bool:
 
 
 def _around(folder: Path) -> tuple[tuple[_Ignored, ...], str]:
-    """Return the rules of the repository that the folder is in, the outermost first, and the folder's path within
-    it.
-    """
+    """The rules of the repository that the folder is in, the outermost first, and the folder's path within it."""
     above = [folder, *folder.parents]
     top = next((at for at, each in enumerate(above) if (each / ".git").exists()), 0)
     rules = list(_patterns(above[top] / ".git" / "info" / "exclude", ""))

@@ -70,9 +70,7 @@ class Ranks(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """One file as numbers: `ids` of the names that it mentions, how often in `code` and in `prose`, and the names
-    `defined` in it.
-    """
+    """One file as numbers: the names that it mentions, how often in code and in prose, and the names defined in it."""
 
     facts: FileFacts
     ids: Array
@@ -82,9 +80,7 @@ class _Row(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """All files as numbers: pairs of a file and a name it mentions, with how often; and pairs of a file and a name it
-    defines.
-    """
+    """All files as numbers: pairs of a file and a name that it mentions, with how often, or that it defines."""
 
     paths: list[str]
     ref_file: Array
@@ -193,9 +189,7 @@ class ReferenceGraph:
         )
 
     def _references(self, table: _Table, definers: Array, focus: Focus) -> tuple[Array, Array, Array]:
-        """Return the mentions of names that another file defines and this one does not: file, name and weight of
-        each.
-        """
+        """The mentions of names that another file defines and this one does not: file, name and weight of each."""
         import numpy as np  # noqa: PLC0415
 
         kept = (definers[table.ref_id] > 0) & (table.in_code > 0)

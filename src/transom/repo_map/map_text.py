@@ -35,11 +35,8 @@ class MappedFile(Struct, frozen=True):
     symbol_ranks: tuple[float, ...]
 
 
-class _MapLine(Struct, frozen=True):
-    """A line that a map could have: the path of a file (`symbol` None), or one of its symbols, both by index."""
-
-    file: int
-    symbol: int | None
+_MapLine = tuple[int, int | None]
+"""A line that a map could have: a file, or one of its symbols, both by index; None in place of a symbol: its path."""
 
 
 def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) -> str:
@@ -75,7 +72,7 @@ def _lines(files: Sequence[MappedFile]) -> Iterator[_MapLine]:
         if not place:
             ranks = files[at].symbol_ranks
             symbols[at] = sorted(range(len(ranks)), key=lambda symbol: (-ranks[symbol], symbol))
-        yield _MapLine(at, symbols[at][place - 1] if place else None)
+        yield at, symbols[at][place - 1] if place else None
         if place < len(symbols[at]):
             heapreplace(ahead, (worth * FOLLOWING, at, place + 1))
         else:
@@ -83,14 +80,10 @@ def _lines(files: Sequence[MappedFile]) -> Iterator[_MapLine]:
 
 
 def _rendered(files: Sequence[MappedFile], lines: Sequence[_MapLine]) -> str:
-    """Write these lines: the files in order, under each its symbols in the order of the source, methods below their
-    class.
-    """
+    """Write these lines: the files in order, under each its symbols, methods below their class."""
     shown: dict[int, set[int]] = {}
-    for line in lines:
-        symbols = shown.setdefault(line.file, set())
-        if line.symbol is not None:
-            symbols.add(line.symbol)
+    for at, symbol in lines:
+        shown.setdefault(at, set()).update(() if symbol is None else (symbol,))
     out = [texts.REPO_MAP]
     for at in sorted(shown):
         out.append(shown_path(files[at].path))

@@ -67,7 +67,8 @@ class ClipNew(Struct, frozen=True, kw_only=True):
         if view.total.tokens <= target.goal.tokens and view.total.bytes <= target.goal.bytes:
             return
         beside_head = target.limit.tokens - view.head_size.tokens
-        free = free_room(target.limit.tokens, view.head_size.tokens + _required_tokens(view))
+        required = sum(view.unit(key).size.tokens for key in view.required)  # not yet in `Target.fixed_size`
+        free = free_room(target.limit.tokens, view.head_size.tokens + required)
         room = max(LEAST_CLIPPED, self.share * free)
         for unit in unsent_units(view, target, over=min(room, self.asked * beside_head)):
             results = [part for result in result_texts(view, unit) for part in result]
@@ -85,11 +86,9 @@ class ClipNew(Struct, frozen=True, kw_only=True):
         if not too_long:
             return
         index = Index.of(view, target.budget.usable, target.indexes)  # once: each call forgets large older entries
-        passages: dict[int, dict[int, list[Passage]]] = {}
         for part in too_long:
-            if part.entry not in passages:
-                passages[part.entry] = _by_text(index.at(view, part.entry).passages)
-            yield _clip(target, index, part, passages[part.entry].get(part.part[1], []), int(most))
+            passages = [one for one in index.at(view, part.entry).passages if one.text == part.part[1]]
+            yield _clip(target, index, part, passages, int(most))
 
     def _clip_ends(self, target: Target, parts: Sequence[ShownPart], room: float) -> Iterator[Trim]:
         most = self._longest(parts, room)
@@ -104,22 +103,8 @@ class ClipNew(Struct, frozen=True, kw_only=True):
         return level(sizes, int(self.to * room)) if sum(sizes) > room else inf
 
 
-def _required_tokens(view: View) -> int:
-    """Tokens of the units that every window has. On arrival `Target.fixed_size` does not have them yet."""
-    return sum(view.unit(key).size.tokens for key in view.required)
-
-
-def _by_text(passages: Sequence[Passage]) -> dict[int, list[Passage]]:
-    """The passages of an entry, by the text they are in: its index among the entry's texts."""
-    of: dict[int, list[Passage]] = {}
-    for passage in passages:
-        of.setdefault(passage.text, []).append(passage)
-    return of
-
-
 def _clip(target: Target, index: Index, part: ShownPart, passages: Sequence[Passage], size: int) -> Trim:
-    """The trim that leaves the ends of a text and the passages that cover most of its names; its two ends alone if it
-    has too few passages, or these do not fit."""
+    """The trim that leaves the ends of a text, and the passages that cover most of its names if these fit."""
     reference, lines = target.reference(part.entry), part.text.count("\n") + 1
     marker = partial(texts.clip_marker, reference, lines=lines)
     keep, note = _covering_passages(target, index, part, passages, size, marker) or shorten(

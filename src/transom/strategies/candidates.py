@@ -190,14 +190,10 @@ def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Uni
     A unit that has a trim already is left out, until another result of it comes.
     """
     for slot in view.slots[max(0, view.shared_slots) :]:
-        if not isinstance(slot, Unit) or slot.size.tokens <= over or _is_trimmed_since_last_result(slot):
+        if not isinstance(slot, Unit) or slot.size.tokens <= over:
             continue
-        if may_trim(view, target, slot, newest=True):
+        if not any(trim.seq > slot.seqs[-1] for trim in slot.trims) and may_trim(view, target, slot, newest=True):
             yield slot
-
-
-def _is_trimmed_since_last_result(unit: Unit) -> bool:
-    return any(trim.seq > unit.seqs[-1] for trim in unit.trims)
 
 
 def is_large(part: ShownPart, preview: int) -> bool:

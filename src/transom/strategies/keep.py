@@ -120,16 +120,14 @@ class KeepBest(Struct, frozen=True, kw_only=True):
 
 
 def _own_score(unit: Unit) -> int:
-    """Count the names, numbers, requests and prohibitions in the words of a unit's author; 0 if no author has words, as
-    in a note."""
+    """Count the names, numbers, requests and prohibitions in the words of a unit's author."""
     fact = unit.first_fact
     parts = fact.parts if isinstance(fact, (User, Instruction, Assistant)) else ()
     return sum(signal_count(part.text) for part in parts if isinstance(part, Text))
 
 
 def _excerpt(view: View, target: Target, unit: Unit, tokens: int) -> Trim | None:
-    """The trim of the longest text of a message that brings the whole message down to this many tokens; None if the
-    message has no text, or its other parts have as many already."""
+    """The trim of the longest text of a message that brings the message down to this many tokens; None if none does."""
     parts = list(shown_parts(view, unit, "text"))
     if not parts:
         return None
@@ -174,8 +172,7 @@ class KeepTools(Struct, frozen=True):
 
 
 def _value(args: str, name: str) -> str:
-    """The value of the argument `name`, as JSON ("null" if the call does not have it); empty if `name` is empty, or if
-    the arguments are no JSON object."""
+    """The value of the argument `name`, as JSON; empty without a name, or if the arguments are no JSON object."""
     try:
         read: Any = json.loads(args) if name else None
     except (ValueError, RecursionError):

@@ -109,8 +109,7 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
 
 
 class _SummaryRequests:
-    """The requests of one summary: a fork of the live request, or flat text. `usage`: the tokens that they have taken
-    by now; None if no answer has reported any."""
+    """The requests of one summary: a fork of the live request, or flat text. `usage`: what they have taken by now."""
 
     def __init__(self, settings: LlmSummarizer, want: Summarise, counter: TokenCounter, model: Model) -> None:
         self.settings, self.want, self.counter, self.model = settings, want, counter, model
@@ -147,7 +146,8 @@ class _SummaryRequests:
         request = forked_request(self.dialect, self.want.request, self._fork_text(self.start))
         answer = yield Ask(request=request, max_tokens=self.answer_tokens)
         try:
-            delta = self._delta(answer, self.start, self._source_texts())
+            source = [text_of(fact) for turn in self.want.turns for fact in turn.facts]
+            delta = self._delta(answer, self.start, source)
         except (Unusable, _TooLong):
             return None
         return self._finished(apply_delta(self.start, delta, self.sections), last=None)
@@ -272,9 +272,6 @@ class _SummaryRequests:
     def _summary_text(self, outline: Outline) -> str:
         notes = notes_of(self.want)
         return outline_text(outline, self.sections, notes) if outline.items or notes else ""
-
-    def _source_texts(self) -> list[str]:
-        return [text_of(fact) for turn in self.want.turns for fact in turn.facts]
 
 
 def _words_per_token(want: Summarise, counter: TokenCounter) -> float:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from transom import texts
 from transom.core.edit import Fold
-from transom.core.entry import Body, Sent
+from transom.core.entry import Sent
 from transom.core.message import Assistant, Call, Recalled, ToolResult
 from transom.core.policy import Target
 from transom.core.tokens import TokenCounter, replace_surrogates
@@ -144,11 +144,8 @@ def _failed_calls(view: View, key: int) -> set[int]:
         return set()
     unit = view.unit(key)
     results = zip(unit.answered_calls, unit.seqs[1:], strict=True)
-    return {index for index, seq in results if _is_failed(view.fetch(seq).body)}
-
-
-def _is_failed(body: Body) -> bool:
-    return isinstance(body, ToolResult) and ending(body)[1]
+    found = ((index, view.fetch(seq).body) for index, seq in results)
+    return {index for index, body in found if isinstance(body, ToolResult) and ending(body)[1]}
 
 
 def _paths(call: Call) -> tuple[list[str], list[str]]:
@@ -158,12 +155,9 @@ def _paths(call: Call) -> tuple[list[str], list[str]]:
     named = [
         value for key, value in arguments(call) if key in PATHS and len(value) <= LONGEST_PATH and is_name(key, value)
     ]
-    changes = [path for path in sorted(action_of(call).changes) if len(path) <= LONGEST_PATH and _is_path(path)]
+    changed = sorted(path for path in action_of(call).changes if "/" in path or "." in path.strip("."))
+    changes = [path for path in changed if len(path) <= LONGEST_PATH]
     return (named if tool_words(call.name) & READ_WORDS else []), changes
-
-
-def _is_path(value: str) -> bool:
-    return "/" in value or "." in value.strip(".")
 
 
 def _read(reader: Reader, path: str) -> str | None:

@@ -73,7 +73,7 @@ def fit(
 
     tokens = most
     for length in (0, *SHORTER):
-        items = [_shortened(item, length) for item in outline.items] if length else list(outline.items)
+        items = [replace(item, text=one_line(item.text, length)) if length else item for item in outline.items]
         choices = list(_shrinking(items, sections, at_worst=length == SHORTER[-1]))
         best = bisect_left(choices, x=True, key=lambda items: made(items).tokens <= most)
         if best < len(choices):
@@ -157,9 +157,8 @@ def _shrinking(items: Sequence[Item], sections: Sequence[Section], *, at_worst: 
 
 
 def _leaving(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bool) -> Iterator[Item]:
-    """The items that may leave, in the order in which they do: what is done, then the oldest of the fullest section;
-    at the worst also the newest of a section."""
-    going_on = [[one for one in of if one.status != "done"] for of in _by_section(items, sections)]
+    """The items that may leave: what is done, then the oldest of the fullest section; at the worst the newest too."""
+    going_on = [[one for one in items if one.section == section.key and one.status != "done"] for section in sections]
     staying = {of[-1].id for of in going_on if of}
     staying.update([item.id for item in items if item.section == sections[0].key][:1])
     staying = staying or {item.id for item in items[-1:]}
@@ -170,11 +169,3 @@ def _leaving(items: Sequence[Item], sections: Sequence[Section], *, at_worst: bo
         yield fullest.pop(0)
     if at_worst:
         yield from [item for item in items if item.id in staying][1:]
-
-
-def _by_section(items: Sequence[Item], sections: Sequence[Section]) -> list[list[Item]]:
-    return [[item for item in items if item.section == section.key] for section in sections]
-
-
-def _shortened(item: Item, length: int) -> Item:
-    return replace(item, text=one_line(item.text, length))

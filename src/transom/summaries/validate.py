@@ -114,8 +114,7 @@ _CHANGES = {"add", "update", "remove"}
 def _json_object(
     text: str, sections: Sequence[Section], example: Mapping[str, object] | None = None
 ) -> Mapping[str, object] | None:
-    """The first JSON object in a text that names changes, or sections, and is not the task's example; None if none
-    begins at the first eight braces. An example without any change may be the answer."""
+    """The first JSON object in a text that names changes or sections, and is not the task's example."""
     decoder, at = json.JSONDecoder(), text.find("{")
     for _ in range(8):
         if at < 0:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from transom.clock import Clock
 from transom.core.entry import Body, Entry, Meta
 from transom.core.log import Owner, PendingLog, owned, owner_of
-from transom.core.message import Assistant, Call, Fact, ToolResult
+from transom.core.message import Assistant, Fact, ToolResult
 from transom.core.plan import Plan
 from transom.core.reducer import apply
 from transom.core.tokens import FormatCounter
@@ -254,13 +254,10 @@ def _knows_call(view: View, label: str) -> bool:
     """Whether any reply of the log has a call that is answered by this label. Reads the log, newest first."""
     for seq in range(view.length - 1, -1, -1):
         body = view.log[seq].body
-        if isinstance(body, Assistant) and any(_is_answered_by(label, call) for call in body.calls):
+        calls = body.calls if isinstance(body, Assistant) else ()
+        if any(label == call.id if call.id else label in {"", call.name} for call in calls):
             return True
     return False
-
-
-def _is_answered_by(label: str, call: Call) -> bool:
-    return label == call.id if call.id else label in {"", call.name}
 
 
 def _stray_line(label: str, open_ids: list[str]) -> str:

@@ -97,8 +97,7 @@ _BLOCK_KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"}
 
 
 def _kind(block: object) -> str:
-    """The type of a block: a dict or an object; empty if it has none, or one that is no text (a schema may have a
-    list)."""
+    """The type of a block: a dict or an object; empty if it has none, or one that is no text."""
     kind: object = as_dict(cast("object", block)).get("type") if isinstance(block, dict) else getattr(block, "type", "")
     return kind if isinstance(kind, str) else ""
 

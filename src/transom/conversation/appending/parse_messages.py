@@ -184,8 +184,7 @@ def result_content(value: object) -> str | list[Any] | Raw:
 
 
 def _ordered(value: object) -> object:
-    """The value with its sets as sorted lists, at any depth of dicts, lists and tuples: a set has another order in
-    every process."""
+    """The value with its sets as sorted lists, at any depth: a set has another order in every process."""
     if isinstance(value, (set, frozenset)):
         items = [_ordered(item) for item in cast("set[object]", value)]
         try:

@@ -6,12 +6,12 @@ Whether a failed request is sent again is decided in `retry.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, cast
 
 from msgspec import Struct
 
-from transom.core.message import Assistant, Usage, is_empty, said_in
+from transom.core.message import Assistant, Raw, Usage, is_empty, said_in
 from transom.errors import InvalidMessage, ProviderError
 from transom.providers.base import Provider
 from transom.providers.sdk_errors import error_reply
@@ -52,8 +52,8 @@ class PartialReply(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, want: CallModel, outcome: object) -> Self:
-        """Read what a request gave, as far as that is possible. Never raises: of a whole reply that no dialect can
-        read, only the usage is taken.
+        """Read what a request gave, as far as that is possible. Never raises: of a reply that no dialect can read, the
+        texts in it are taken.
 
         `outcome`: what a driver sends back for a `CallModel`: a reply, None for a stream, or the error.
         """
@@ -63,7 +63,7 @@ class PartialReply(Struct, frozen=True, kw_only=True):
         except (InvalidMessage, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             if (stream := want.accumulator) is not None:
                 return cls(text=stream.arrived("text"), reasoning=stream.arrived("reasoning"), usage=usage)
-            return cls(usage=usage)
+            return cls(text="".join(_texts_in(outcome)), usage=usage)
         return cls.of_turn(turn, usage)
 
     @classmethod
@@ -103,6 +103,26 @@ def _is_end(chunks: object) -> bool:
         return True
     choices = objects_in(last.get("choices"))
     return bool("choices" in last and not choices and last.get("usage")) or any("message" in one for one in choices)
+
+
+_TEXT_KEYS = ("text", "content")
+_NOT_SAID = frozenset(("thinking", "redacted_thinking", "reasoning", "tool_use", "function_call"))
+"""Types of blocks whose texts are not the answer."""
+
+
+def _texts_in(reply: object) -> Iterator[str]:
+    """The texts in a whole reply that no dialect can read, without those of reasoning and calls."""
+    stack: list[object] = [reply]
+    while stack:
+        value = dumped(stack.pop())
+        if isinstance(value, list):
+            stack.extend(reversed(cast("list[object]", value)))
+        elif isinstance(value, dict):
+            fields = cast("Raw", value)
+            if str(fields.get("type")) in _NOT_SAID or fields.get("thought"):
+                continue
+            yield from (fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), str))
+            stack.extend(reversed([*fields.values()]))
 
 
 def reported_usage(want: CallModel, outcome: object) -> Usage | None:
@@ -155,8 +175,7 @@ def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]
 
 
 def _cut_calls(want: CallModel, turn: Assistant, stop: StopReason) -> list[str]:
-    """The names of the calls whose arguments are not complete: those that a stream left out of the turn, and those in a
-    turn that ended because it was too long."""
+    """The names of the calls whose arguments are not complete: cut by the stream, or by the limit of the answer."""
     left_out: Sequence[str] = () if want.accumulator is None else want.accumulator.open_calls
     broken = [call.name for call in turn.calls if not _is_object(call.args)] if stop == "length" else []
     return [*left_out, *broken]

@@ -270,8 +270,7 @@ def _has_more_beside(said: Overflow, window: Window) -> bool:
 
 
 def _smaller_answer(said: Overflow, wanted: int | None) -> int:
-    """A limit of the answer that leaves room for the request, smaller than the one that was refused: what the provider
-    says is left, or half. `wanted`: the refused limit; None if the request named none."""
+    """A limit of the answer, smaller than the refused one, that leaves room for the request: what is left, or half."""
     room = said.limit - said.used if said.limit and said.used and said.limit > said.used else None
     asked = wanted or said.output
     half = asked // 2 if asked else 1_024

@@ -136,8 +136,7 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
         return {key: text for key, text in parts.items() if text}
 
     def _differences(self, *, has_persona: bool, is_known: bool) -> dict[str, str]:
-        """The state that says what the sent system prompt lacks in this mode, or has too much: the persona; or all
-        parts if it was not made of this profile (`is_known`)."""
+        """What the sent system prompt lacks in this mode, or has too much; all parts if it is of another profile."""
         if not is_known:
             return self._parts()
         return {PERSONA: texts.PERSONA_OFF if has_persona else self.profile.persona}

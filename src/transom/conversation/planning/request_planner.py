@@ -252,8 +252,7 @@ class RequestPlanner:
         return Planned(done.window, want)
 
     def _must_have_something_new(self, known: int) -> None:
-        """Raises InvalidMessage if another writer's reply, behind the first `known` entries, is the last that was said:
-        it has answered what this request would ask."""
+        """Raises InvalidMessage if another writer's reply has answered what this request would ask."""
         view = self.view
         if view.length == known or not view.slots or not isinstance(last := view.slots[-1], Unit):
             return
@@ -320,8 +319,7 @@ class RequestPlanner:
         return next((key for key in keys if key < before), -1)
 
     def _leave_foreign_compactions(self) -> None:
-        """Show records in place of the compactions that another model's provider has made: only the model that made a
-        compaction can read it. The edits are logged."""
+        """Log records in place of the compactions of another model: only the model that made one can read it."""
         if not self._model or not self.view.summaries.made:
             return
         for seq, summary in compactions(self.view):
@@ -376,8 +374,7 @@ class RequestPlanner:
     # ---- private
 
     def _request_in_flight(self, options: WindowOptions) -> Window | None:
-        """The window of the request in flight, if it can be sent as it is; None if there is none, something was logged
-        since, or another head or state is wanted now."""
+        """The window of the request in flight, if it can be sent as it is; else None."""
         sent = self.view.in_flight
         if sent is None or sent.seq != self.view.length - 1 or not needs_nothing(self.view, options, self.limits()):
             return None
@@ -527,9 +524,11 @@ class RequestPlanner:
         head = self.options.head
         messages, schemas = head.messages, head.tools
         if self.mode is not None:
-            sent = self._sent_system()
-            text, of_mode = self.mode.head_and_state(self.view, system_text(sent), at_break=at_break)
-            messages = self._system_of(text, sent)
+            sent = self.view.head
+            messages = system_prompt_and_parts(sent)[0] if self.settings.head_parts else sent.messages
+            text, of_mode = self.mode.head_and_state(self.view, system_text(messages), at_break=at_break)
+            if text is not None and text != system_text(messages):
+                messages = tuple(self.settings.dialect.parse_system(text)) if text else ()
         if tools is not None:
             schemas = tuple(check.schemas(tool_schemas(tools), head.tools))
         if self.settings.head_parts:
@@ -541,16 +540,6 @@ class RequestPlanner:
         announced = {**self.settings.state, **checked_state(state)}
         must_be_of_user("state", announced, self.writer.owner.user_id)
         return replace(self.options, head=head, state={**of_mode, **current_texts(announced)})
-
-    def _sent_system(self) -> tuple[Instruction, ...]:
-        """The system prompt that was sent, without head parts if this conversation has such."""
-        return system_prompt_and_parts(self.view.head)[0] if self.settings.head_parts else self.view.head.messages
-
-    def _system_of(self, text: str | None, sent: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-        """The system prompt with this text, as instructions; the sent one if the text is None or the same."""
-        if text is None or text == system_text(sent):
-            return sent
-        return tuple(self.settings.dialect.parse_system(text)) if text else ()
 
     def _with_parts(
         self, messages: tuple[Instruction, ...], tools: tuple[Raw, ...], *, at_break: bool

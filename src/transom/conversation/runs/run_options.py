@@ -140,7 +140,10 @@ def _steps(
         if input is not None:
             loop.log_user(input)
         elif messages is not None:
-            _from_user(conversation, messages)
+            facts = conversation.dialect.parse(messages)
+            if not facts or not isinstance(facts[-1][1], User):
+                raise InvalidMessage("messages", "the last message must be the user's")
+            conversation.extend(messages)
         elif not conversation.view.slots:
             raise InvalidMessage("run", "there is nothing to answer: give input or messages")
         else:
@@ -160,14 +163,6 @@ def _last_answer(view: View) -> str | None:
     if view.late_results or any(state == "approved" for _, state in view.approvals.values()):
         return None
     return said_in(turn)
-
-
-def _from_user(conversation: RunnableConversation, messages: Sequence[object]) -> None:
-    """Log the messages. Raises InvalidMessage, with nothing stored, if the last one is not the user's."""
-    facts = conversation.dialect.parse(messages)
-    if not facts or not isinstance(facts[-1][1], User):
-        raise InvalidMessage("messages", "the last message must be the user's")
-    conversation.extend(messages)
 
 
 def check_options(options: RunOptions) -> None:
@@ -199,7 +194,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         functions=functions,
         readback=options.get("readback"),
         output=None if options.get("output_type") is None else OutputType(options.get("output_type")),
-        output_retries=_retries(options.get("output_retries", 2)),
+        output_retries=options.get("output_retries", 2),
         reset_tool_choice=options.get("reset_tool_choice") is not False,
         unavailable=_names(options.get("unavailable", ())),
         approve=options.get("approve"),
@@ -233,6 +228,7 @@ sent; and where each belongs."""
 _OPTION_TYPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "readback": (lambda given: isinstance(given, bool), "True or False"),
     "reset_tool_choice": (lambda given: isinstance(given, bool), "True or False"),
+    "output_retries": (lambda given: type(given) is int and given >= 0, "a whole number, at least 0"),
     "approve": (callable, "a function that takes a call"),
     "cancel": (lambda given: callable(getattr(given, "is_set", None)), "a threading.Event"),
     "prices": (lambda given: isinstance(given, TokenPrices), "TokenPrices"),
@@ -256,12 +252,6 @@ def _listed(name: str, value: object) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         raise InvalidSetting(f"{name}: must be a list, not {quote(value)}")
     return cast("Sequence[Any]", value)
-
-
-def _retries(given: object) -> int:
-    if type(given) is not int or given < 0:
-        raise InvalidSetting(f"output_retries: must be a whole number, at least 0, not {quote(given)}")
-    return given
 
 
 def _names(given: object) -> Callable[[], Collection[str]]:

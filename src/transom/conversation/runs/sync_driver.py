@@ -110,10 +110,13 @@ def _perform(
 
 
 def _complete(work: CallModel, cancel: Cancel | None) -> Generator[Event, None, object]:
+    provider, arguments = work.provider, {"max_tokens": work.max_tokens, "timeout": work.timeout}
     try:
         if work.accumulator is None:
-            return _whole_reply(work, cancel)
-        chunks = _chunks(work, cancel)
+            complete = partial(provider.complete, work.request, **arguments)
+            return complete() if cancel is None else next(received(lambda: [complete()], cancel, on_late=work.on_late))
+        stream = partial(provider.stream, work.request, **arguments)
+        chunks = stream() if cancel is None else received(stream, cancel, on_left=partial(feed_left_chunk, work))
         try:
             for chunk in chunks:
                 yield from fed(work.accumulator, chunk)
@@ -124,20 +127,6 @@ def _complete(work: CallModel, cancel: Cancel | None) -> Generator[Event, None, 
         check_cancel(cancel)
         return error
     return None
-
-
-def _whole_reply(work: CallModel, cancel: Cancel | None) -> object:
-    complete = partial(work.provider.complete, work.request, max_tokens=work.max_tokens, timeout=work.timeout)
-    if cancel is None:
-        return complete()
-    return next(received(lambda: [complete()], cancel, on_late=work.on_late))
-
-
-def _chunks(work: CallModel, cancel: Cancel | None) -> Iterable[object]:
-    stream = partial(work.provider.stream, work.request, max_tokens=work.max_tokens, timeout=work.timeout)
-    if cancel is None:
-        return stream()
-    return received(stream, cancel, on_left=partial(feed_left_chunk, work))
 
 
 def feed_left_chunk(work: CallModel, chunk: object) -> None:

@@ -83,10 +83,14 @@ class ToolCalls:
 
     def _ask(self, job: ToolJob) -> Generator[Work, Any, None]:
         """Ask whether a call may run. The job says afterwards that it runs, waits, or was refused."""
-        if self._settings.approve is not None:
-            _judge(job, (yield Approve(job)))
-        else:
+        if self._settings.approve is None:
             job.waits = job.call.needs_approval
+            return
+        verdict = yield Approve(job)
+        job.waits = verdict is None
+        if not job.waits and verdict is not True:
+            why = verdict if isinstance(verdict, str) else ""
+            job.outcome = ToolOutcome(content=texts.not_approved(why), failed=True)
 
     def run_approved(self, provider: Provider) -> Generator[Work | Event, Any, None]:
         """Run the calls that a person has approved meanwhile. Raises InvalidSetting, with nothing started, if the run
@@ -117,8 +121,9 @@ class ToolCalls:
         for _ in waiting:
             job = yield work
             work = RunTools()
-            if job.outcome.waits:
-                self._log_waiting(job)
+            if job.outcome.waits:  # a sub-agent's: calls in its conversation need a person's approval
+                job.is_logged = True
+                self._conv._log_pending([job.call])  # pyright: ignore[reportPrivateUsage] - as for a request
             else:
                 yield self._log_result(job)
         for job in [job for job in jobs if job.outcome is None and job.compacts]:
@@ -126,16 +131,12 @@ class ToolCalls:
                 yield compacted
             yield self._log_result(job)
 
-    def _log_waiting(self, job: ToolJob) -> None:
-        """Log that a sub-agent's call waits: calls in its conversation need a person's approval."""
-        job.is_logged = True
-        self._conv._log_pending([job.call])  # pyright: ignore[reportPrivateUsage] - as for a request
-
     def _close_calls(self, jobs: Sequence[ToolJob]) -> None:
         """Log a result for each call without one: the run was stopped."""
         for job in jobs:
             if not job.is_logged:
-                job.give_up(_interrupted(job))
+                why = texts.STOPPED if job.started else texts.NOT_STARTED
+                job.give_up(ToolOutcome(content=why, failed=True, given_up=job.started))
                 self._log_result(job)
 
     def _compact(self, job: ToolJob, jobs: Sequence[ToolJob]) -> Generator[Work, Any, Compacted | None]:
@@ -248,17 +249,6 @@ def _called(turn: Assistant, key: int) -> Iterator[ToolCalled]:
     """The calls of a turn, each under the label by which its result names it."""
     for index, (call, label) in enumerate(zip(turn.calls, call_labels(turn.calls, key), strict=True)):
         yield ToolCalled(name=call.name, arguments=call.args, id=call.id and label, turn=key, index=index)
-
-
-def _judge(job: ToolJob, verdict: object) -> None:
-    job.waits = verdict is None
-    if not job.waits and verdict is not True:
-        why = verdict if isinstance(verdict, str) else ""
-        job.outcome = ToolOutcome(content=texts.not_approved(why), failed=True)
-
-
-def _interrupted(job: ToolJob) -> ToolOutcome:
-    return ToolOutcome(content=texts.STOPPED if job.started else texts.NOT_STARTED, failed=True, given_up=job.started)
 
 
 # ---- what a tool returned

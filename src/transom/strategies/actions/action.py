@@ -202,8 +202,7 @@ def _string_value(literal: str) -> str:
 
 
 def _bare(text: str, commands: Sequence[Command]) -> str:
-    """A command without the folder and the variables it is run with, a time limit, and a cut of its output; "" if
-    nothing is left."""
+    """A command without the folder, variables and time limit it runs with, and without a cut of its output."""
     main = [one for one in commands if one.role != "beside"]
     while len(main) > 1 and main[-1].program in {"tail", "head"}:
         main.pop()

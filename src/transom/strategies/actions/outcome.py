@@ -240,8 +240,7 @@ def _passes(summary: str) -> bool:
 
 
 def _error_line(text: str, group: str = "") -> str:
-    """The first line that begins like an error, near the end of a text, else near its beginning; "" if there is none.
-    `group`: only of this kind."""
+    """The first line that begins like an error, near the end of a text, else near its beginning; else ""."""
     for part in (text[-SCANNED_OUTPUT:], text[:SCANNED_OUTPUT] if len(text) > SCANNED_OUTPUT else ""):
         if found := next((one for one in _ERROR.finditer(part) if not group or one[group]), None):
             return part[part.rfind("\n", 0, found.end()) + 1 :].split("\n", 1)[0].strip()

@@ -42,7 +42,9 @@ def before_newest(view: View, target: Target) -> Iterator[Fold]:
     fold with shorter ones than the fold before. It helps where many short messages must stay."""
     slots = view.slots[view.fixed_slots : slots_before_newest(view, target)]
     keys = (*target.required, *_pinned(slots))
-    yield from _folds(view, target, slots, [key for key in keys if _first(slots) <= key < target.newest_unit])
+    yield from _folds(
+        view, target, slots, [key for key in keys if slots and slots[0].first <= key < target.newest_unit]
+    )
 
 
 def newest_turn(view: View, target: Target) -> Iterator[Edit]:
@@ -69,11 +71,7 @@ def everything(view: View, target: Target) -> Iterator[Edit]:
     each fold with shorter ones than the fold before."""
     slots = view.slots[view.fixed_slots :]
     keys = (*target.required, *_pinned(slots), target.newest_unit)
-    yield from _folds(view, target, slots, [key for key in keys if key >= _first(slots)])
-
-
-def _first(slots: Sequence[Slot]) -> int:
-    return slots[0].first if slots else 0
+    yield from _folds(view, target, slots, [key for key in keys if slots and key >= slots[0].first])
 
 
 def _pinned(slots: Sequence[Slot]) -> list[int]:

@@ -313,10 +313,7 @@ class NewSummary(Struct, frozen=True):
 
 
 class _Records:
-    """The folds of one compaction: one record for each run of slots, in about `size` tokens together.
-
-    A run gets no record if it has neither a unit that a fold would hide nor an older fold of turns.
-    """
+    """The folds of one compaction: a record for each run of slots that hides something, in about `size` tokens."""
 
     def __init__(self, view: View, target: Target, runs: Sequence[Sequence[Slot]], size: float, talk: float) -> None:
         self.view, self.target, self.talk = view, target, talk
@@ -463,8 +460,7 @@ def _runs_to_fold(view: View, target: Target, slots: Sequence[Slot]) -> Sequence
 
 
 def _staying_tokens(view: View, target: Target, slots: Sequence[Slot]) -> int:
-    """Tokens of the units among these slots that are pinned or protected and not required, and of the pinned units that
-    their folds cover."""
+    """Tokens of the units that stay visible among these slots and under their folds, without the required ones."""
     size = 0
     for slot in slots:
         if isinstance(slot, FoldedSlot):

@@ -90,8 +90,7 @@ def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> t
 
 
 def _bound_reasoning(view: View, found: Sequence[Sequence[Slot]]) -> dict[int, Size]:
-    """The size of the bound reasoning of each slot from the first of these runs on, by the key of the slot: a fold
-    there hides all of it. Slots that have none are left out."""
+    """The size of the bound reasoning of each slot from the first run on, by key: a fold there hides all of it."""
     if not found or not view.has_signed:
         return {}
     slots = view.slots[view.slot_index(found[0][0].first) :]
@@ -146,8 +145,7 @@ class Rounds(Struct, frozen=True, kw_only=True):
 
 
 def _leave_out(view: View, target: Target, start: int, stop: int, least: float) -> Iterator[Edit]:
-    """Leave out the slots from index `start` to `stop`, but not the required units at their beginning, the newest unit,
-    and what follows that. Nothing if it is not worth a break (see `is_worth_a_break`)."""
+    """Leave out the slots between two places that are neither required nor newest, if that is worth a break."""
     start, stop = max(start, view.fixed_slots), max(0, min(stop, slots_before_newest(view, target)))
     while start < stop and view.slots[start].first in target.required:
         start += 1

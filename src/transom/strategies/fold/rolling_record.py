@@ -102,7 +102,8 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         newest = shown_summary(view, folded[-1].last + 1, most, target) if found else None
         for run in found:
             shown = newest if run is found[-1] else None
-            if shown is not None and _is_of_all(shown, folded) and shown.tokens <= size / len(found):
+            is_of_all = shown is not None and not shown.summary.degraded and shown.summary.last >= folded[-1].last
+            if shown is not None and is_of_all and shown.tokens <= size / len(found):
                 fold = _summary_fold(view, target, run, shown)
                 if view.refusal(fold) is None:
                     yield fold
@@ -152,11 +153,6 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         kept = how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last, behind_fold=True)
         end = stop - kept
         return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MAX_CUT_BEFORE_USER * tail)]
-
-
-def _is_of_all(shown: ShownSummary, folded: Sequence[Slot]) -> bool:
-    """Whether a model made the summary, and it covers all these turns."""
-    return not shown.summary.degraded and shown.summary.last >= folded[-1].last
 
 
 def _summary_fold(view: View, target: Target, run: Sequence[Slot], shown: ShownSummary) -> Fold:

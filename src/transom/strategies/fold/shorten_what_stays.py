@@ -38,8 +38,7 @@ _POINT = re.compile(r"\s*(?:[-*•#]|\d+[.)])\s")
 
 
 def _large_results(view: View, target: Target) -> Iterator[ShownPart]:
-    """The large results (see `is_large`), also those of protected units: what is protected did not leave enough
-    room."""
+    """The large results, also of protected units: what is protected did not leave enough room."""
     for slot in view.slots:
         if isinstance(slot, Unit) and may_trim(view, target, slot, protected=()):
             yield from (part for parts in result_texts(view, slot) for part in parts if is_large(part, PREVIEW_TOKENS))
@@ -58,12 +57,6 @@ def _long_texts(view: View, target: Target) -> Iterator[ShownPart]:
             free = may_trim(view, target, unit, newest=True, protected=target.required, implied_pins=False)
         if free:
             yield from (part for part in shown_parts(view, unit, "text") if part.shown_tokens > OUTLINED_FROM)
-
-
-def _outlines(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
-    """A form: the first paragraph of each text, and every line after it that is a bullet, a numbered point or a
-    heading."""
-    return (_outline(target, part) for part in parts)
 
 
 def last_rounds(view: View, target: Target) -> Iterator[Edit]:
@@ -92,24 +85,25 @@ def last_rounds(view: View, target: Target) -> Iterator[Edit]:
 
 
 def _saved(view: View, target: Target, fold: Fold) -> Size:
-    """What a fold saves if no unit of its range stays visible beside its text: the size of the slots that it covers,
-    without the size of its text."""
+    """What a fold saves if no unit of its range stays visible: the size of its slots without that of its text."""
     slots = view.slots[view.slot_index(fold.first) : view.slot_index(fold.last) + 1]
     return reduce(Size.plus, (slot.size for slot in slots), ZERO).minus(fold_text_size(target, fold.text))
 
 
-def _outline(target: Target, part: ShownPart) -> Trim:
-    keep: list[Span] = []
-    at, opening = 0, True
-    for line in part.text.splitlines(keepends=True):
-        opening = opening and bool(line.strip() or not at)
-        if opening or _POINT.match(line):
-            start = keep.pop()[0] if keep and keep[-1][1] == at else at
-            keep.append((start, at + len(line)))
-        at += len(line)
-    removed = part.tokens * (at - sum(b - a for a, b in keep)) // max(1, at)
-    note = texts.excerpt_marker(target.reference(part.entry), removed)
-    return Trim(entry=part.entry, part=part.part, keep=tuple(keep), note=note)
+def _outlines(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
+    """A form: the first paragraph of each text, and each later line that is a bullet, a numbered point or a heading."""
+    for part in parts:
+        keep: list[Span] = []
+        at, opening = 0, True
+        for line in part.text.splitlines(keepends=True):
+            opening = opening and bool(line.strip() or not at)
+            if opening or _POINT.match(line):
+                start = keep.pop()[0] if keep and keep[-1][1] == at else at
+                keep.append((start, at + len(line)))
+            at += len(line)
+        removed = part.tokens * (at - sum(b - a for a, b in keep)) // max(1, at)
+        note = texts.excerpt_marker(target.reference(part.entry), removed)
+        yield Trim(entry=part.entry, part=part.part, keep=tuple(keep), note=note)
 
 
 PREVIEWS = Shorten(_large_results, Stub(PREVIEW_TOKENS), "preview")

@@ -127,8 +127,7 @@ def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
 
 
 def _is_work(one: Command) -> bool:
-    """Whether a call may be about a command: it does not show, filter, stand beside others, or run in the
-    background."""
+    """Whether a call may be about a command: it does not show, stand beside others, or run in the background."""
     return bool(one.program) and one.role not in {"beside", "shows", "finds"} and one.end != "&"
 
 

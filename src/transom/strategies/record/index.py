@@ -322,9 +322,7 @@ def _passages(
     talk: bool,
     keys: Sequence[Span],
 ) -> Iterator[Passage]:
-    """The passages of an entry's `number`-th text, or of a part of it that begins at `offset`, with the names that
-    begin in each. `pieces`: the spans into which it is split. `rate`: tokens a character. `keys`: spans of the whole
-    text in which no name counts, in order, none in another."""
+    """The passages of a part of an entry's text, from `offset` on. `keys`: spans in which no name counts, in order."""
     spans = list(pieces)
     found: list[list[str]] = [[] for _ in spans]
     starts = [start for start, _ in spans]

@@ -150,9 +150,11 @@ class _FoldedTurns:
     def __init__(self, view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], talk: float) -> None:
         self.view, self.target, self.run, self.talk = view, target, run, talk
         self.index = Index.of(view, target.budget.usable, target.indexes)
-        self.quoted_before = {seq for slot in run if isinstance(slot, FoldedSlot) for seq in _quoted_by(view, slot)}
+        folds = (view.fetch(slot.seq).body for slot in run if isinstance(slot, FoldedSlot))
+        self.quoted_before = {seq for fold in folds if isinstance(fold, Fold) for seq in fold.quotes}
         first, near = self.index.first(view), self.index.near(view, NEAR * target.budget.usable)
-        least = [near if _was_folded(view, slot) else first for slot in run]
+        known = stored(view.log)  # what the plan that is being made has folded is none of an earlier record
+        least = [near if isinstance(slot, FoldedSlot) and slot.seq < known else first for slot in run]
         reached = [(unit, key) for slot, key in zip(run, least, strict=True) for unit in units_in(slot, first)]
         indexed = [unit for unit, key in reached if unit.key >= key]
         older = view.units({view.unit_of[seq] for seq in self.quoted_before}.difference(unit.key for unit in indexed))
@@ -170,7 +172,8 @@ class _FoldedTurns:
         ]
         """All that the index reaches and that can have changed something, failed or made a plan, also those without a
         line: what came of them still stands."""
-        shown = [unit for slot, key in zip(run, least, strict=True) for unit in _shown_units(slot) if unit.key < key]
+        visible_now = ((slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,)) for slot in run)
+        shown = [unit for units, key in zip(visible_now, least, strict=True) for unit in units if unit.key < key]
         staying = [unit for unit in (*shown, *indexed) if stays_visible(view, target, unit)]
         count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run) - len(staying)
         notes = sum(1 for unit in indexed if not self.index.at(view, unit.seqs[0]).role)
@@ -250,12 +253,10 @@ class _FoldedTurns:
         passages = _passages(self.view, self.index, seqs, first_choice, most)
         if self.talk < MOSTLY_TALK:
             return passages
-        return [replace(one, margin=0.0) if self._is_of_message(one) else one for one in passages]
-
-    def _is_of_message(self, passage: Passage) -> bool:
-        """Whether a passage is a sentence of a message. In a dialogue it needs no margin: it says something alone."""
-        indexed = self.index.at(self.view, passage.entry)
-        return indexed.from_turn and not indexed.calls
+        # in a dialogue a sentence of a message needs no margin: it says something alone
+        entries = {one.entry: self.index.at(self.view, one.entry) for one in passages}
+        alone = {seq for seq, indexed in entries.items() if indexed.from_turn and not indexed.calls}
+        return [replace(one, margin=0.0) if one.entry in alone else one for one in passages]
 
     @cached_property
     def _factors(self) -> list[float]:
@@ -269,8 +270,7 @@ class _FoldedTurns:
         return [factors.get(passage.entry, 1.0) for passage in self.passages]
 
     def _quotable(self, unit: Unit) -> Iterator[int]:
-        """The entries of a turn that may be quoted: not the result of an edit that did not fail, which only repeats the
-        edit, not the output of a test run that passed, and not the receipt for an agent that was launched."""
+        """The entries of a turn that may be quoted: not a result that says nothing which the line does not say."""
         yield unit.seqs[0]
         for done in self.index.calls_of(self.view, unit):
             ended = done.outcome
@@ -378,6 +378,8 @@ class _FoldedTurns:
             action, ended = done.action, done.outcome
             chosen = quoted.get(done.at)
             title = action.about if chosen is None else action.text
+            later = self.answered.get((done.turn, done.at))
+            answered = "" if later is None else texts.succeeded_at(entry_number(self.target, later))
             of_arguments = chosen or []
             of_result = [quote for some in self._quotes(done.result, spans).values() for quote in some]
             quotes = [*of_arguments, *of_result]
@@ -388,7 +390,7 @@ class _FoldedTurns:
                     tool=quoting.plain_name(action.tool),
                     subject=quoting.name_in_a_line(title),
                     path=quoting.name_in_a_line(_path(action)) if title == action.about else "",
-                    outcome=self._outcome(done, "\n".join(said)) + self._answered(done),
+                    outcome=self._outcome(done, "\n".join(said)) + answered,
                     quotes=tuple(map(quoting.quote_marks, quotes)),
                     chosen=chosen is not None,
                     failed=ended is not None and ended.failed,
@@ -412,15 +414,8 @@ class _FoldedTurns:
             words = ""  # it would say that there is no output
         return ", ".join(filter(None, (words, media)))
 
-    def _answered(self, done: DoneCall) -> str:
-        """The mark behind the outcome of a call that failed and later succeeded, with the entry of that success; empty
-        for any other call."""
-        later = self.answered.get((done.turn, done.at))
-        return texts.succeeded_at(entry_number(self.target, later)) if later is not None else ""
-
     def _quotes(self, seq: int, spans: Spans) -> dict[int, list[str]]:
-        """What is quoted of each text of an entry of which something is: of a call under its index, of the words before
-        the calls under numbers below 0."""
+        """What is quoted of each text of an entry: of a call under its index, of other texts under numbers below 0."""
         found: dict[int, list[str]] = {}
         for number, chosen in ((number, some) for (entry, number), some in spans.items() if entry == seq):
             indexed, fact = self.index.at(self.view, seq), self._fact(seq)
@@ -458,18 +453,3 @@ def _passages(
         if most <= 0:
             break
     return [one for mine in sorted(found) for one in mine]
-
-
-def _was_folded(view: View, slot: Slot) -> bool:
-    """Whether an earlier record or summary stands for a slot already: not one of the plan that is being made."""
-    return isinstance(slot, FoldedSlot) and slot.seq < stored(view.log)
-
-
-def _shown_units(slot: Slot) -> Sequence[Unit]:
-    return slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,)
-
-
-def _quoted_by(view: View, slot: FoldedSlot) -> tuple[int, ...]:
-    """The seqs of the entries that the text of a fold quotes; empty if the slot was made by no fold."""
-    fold = view.fetch(slot.seq).body
-    return fold.quotes if isinstance(fold, Fold) else ()

@@ -141,8 +141,7 @@ class MessageQuotes:
 
     @cached_property
     def _words(self) -> Mapping[str, list[OwnWords]]:
-        """The messages, by whose they are: "calls" for turns with calls, "report" for what another agent wrote in the
-        user's place, for results of calls that did not fail the kind of the call, else the role in its line."""
+        """The messages, by whose they are: the keys of `LENGTHS`, "user" and "ask"."""
         found: dict[str, list[OwnWords]] = defaultdict(list)
         for unit in self.units:
             indexed = self.index.at(self.view, unit.seqs[0])

@@ -17,7 +17,7 @@ from transom.strategies.actions.outcome import HEADER
 from transom.strategies.text.identifiers import names_of
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.spans import joined
-from transom.texts import cut_line_mark, gap_in_line, gap_mark
+from transom.texts import CUT_LINE, GAP_IN_LINE, gap_mark
 
 WHOLE = 480
 """Characters up to which a text is one passage."""
@@ -202,9 +202,9 @@ def quoted_spans(text: str, spans: list[Span]) -> str:
         begins_line = text[start - 1] == "\n"
         is_next_line = begins_line and "\n" not in text[before:start].rstrip()
         if is_next_line and text[before - 1] != "\n":
-            mark = cut_line_mark()
+            mark = CUT_LINE
         else:
-            mark = gap_mark("") if ends_line or begins_line else gap_in_line()
+            mark = gap_mark("") if ends_line or begins_line else GAP_IN_LINE
         inner += mark + text[start:end].strip("\n")
     first, last = spans[0][0], spans[-1][1]
     gap_before = "…" if first > 0 and text[first - 1] != "\n" else ""
@@ -260,8 +260,7 @@ def _is_said(one: Argument, said: str, *, is_command: bool) -> bool:
 
 
 def _says_nothing(quote: str) -> bool:
-    """Whether a quote says nothing alone: fewer than 3 characters, `true`, `false`, `null`, or a whole number of fewer
-    than 4 digits, because a longer one may be an id. A `…` around it is ignored."""
+    """Whether a quote says nothing alone: fewer than 3 characters, or a short number (a longer one may be an id)."""
     words = quote.strip("… \n")
     return len(words) < LEAST_QUOTED or (bool(NUMBER.fullmatch(words)) and not names_of(words))
 

@@ -107,8 +107,7 @@ def items_text(items: Items, most: int) -> str:
 
 
 def _tasks(view: View, index: Index, last: Unit) -> Items:
-    """The tasks as they are after the turn `last`, in the order in which they were made, from all calls that the index
-    reaches."""
+    """The tasks as they are after the turn `last`, in the order in which they were made."""
     tasks: dict[str, tuple[str, str]] = {}
     changing = [seq for seq, one in index.entries.items() if any(call.tool in TASK_CHANGES for call in one.calls)]
     for seq in (seq for seq in changing if seq <= last.seqs[0]):

@@ -111,8 +111,7 @@ def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str],
 
 
 def _with_paths(turns: Sequence[RecordTurn]) -> Iterator[RecordTurn]:
-    """These turns, with each path in full where it comes first, and then only with as much of its end as tells it from
-    the other paths."""
+    """These turns, with each path in full where it comes first, and then only its last name if that is enough."""
     shown: set[str] = set()
     ends = Counter(file_of(path) for path in {call.path for turn in turns for call in turn.calls})
     for turn in turns:
@@ -145,7 +144,7 @@ def _quoted_lines(turn: RecordTurn) -> Iterator[str]:
 
 def _names_alone(turns: Sequence[RecordTurn]) -> str:
     """Names of these turns that nothing else in the window has, without what stands around them."""
-    return quoting.quote_marks(texts.gap_in_line().join(name for turn in turns for name in turn.names))
+    return quoting.quote_marks(texts.GAP_IN_LINE.join(name for turn in turns for name in turn.names))
 
 
 def _shared_lines(turns: Sequence[RecordTurn], room: float, least: float) -> tuple[list[str], float]:

@@ -53,8 +53,7 @@ def shows_summary(view: View, slot: Slot, seq: int) -> bool:
 
 
 def _record_of(fold: Fold) -> str:
-    """The record of a fold, without its summary; empty if the rest of its text is no record: an omission, or the line
-    behind a summary that has no record."""
+    """The record of a fold, without its summary; empty if the rest of its text is no record."""
     text = fold.text[fold.summary_end :].removeprefix("\n")
     return text if texts.is_record(text) else ""
 
@@ -100,8 +99,7 @@ def summary_in_place(view: View, target: Target, slots: Sequence[Slot], most: fl
 
 
 def _that_could_show(view: View, new: ShownSummary, folds: Sequence[tuple[Slot, Fold]]) -> Iterator[tuple[Slot, Fold]]:
-    """Yield the slots that could show a summary, each with the fold that would, the best first: those that show an
-    older summary, the newest of these first; then those with a record."""
+    """Yield the slots that could show a summary, each with its fold: newest older summaries, then records."""
     seq, summary, _ = new
     for older, _ in view.newest_summaries():
         for slot, fold in folds:
@@ -114,8 +112,7 @@ def _that_could_show(view: View, new: ShownSummary, folds: Sequence[tuple[Slot, 
 
 
 def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
-    """Yield the seqs of the fold that made this slot, and of the folds under it that stand for the same turns; nothing
-    for a unit."""
+    """Yield the seqs of the fold that made a slot, and of those under it that stand for the same turns."""
     while isinstance(slot, FoldedSlot):
         yield slot.seq
         slot, *others = slot.children
