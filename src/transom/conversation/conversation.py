@@ -34,7 +34,7 @@ from transom.conversation.settings import ConversationOptions, Settings, warn_wi
 from transom.conversation.state_and_head_parts import State, checked_state, must_be_of_user
 from transom.conversation.summarizing_planner import SummarizingPlanner, run_steps
 from transom.conversation.summary_job import SummarySteps
-from transom.conversation.usage import ConversationUsage, WindowUsage, conversation_usage
+from transom.conversation.usage import ConversationUsage, WindowUsage
 from transom.core.budget import Budget
 from transom.core.edit import Edit
 from transom.core.entry import Meta
@@ -44,6 +44,7 @@ from transom.core.policy import Policy
 from transom.core.redact_derived_text import redacted_recall
 from transom.core.reducer import build_view
 from transom.core.summary import Summary, SummaryOptions
+from transom.core.usage import TotalUsage
 from transom.core.view import View
 from transom.core.window import Window
 from transom.errors import InvalidMessage, InvalidSetting, quote
@@ -294,7 +295,8 @@ class Conversation:
         It is the sum over the log: answered and failed requests, summaries, and sub-agents that this conversation
         called. A fork counts only what came after the fork.
         """
-        return conversation_usage(self.view.usage, self.window_usage)
+        total = {name: getattr(self.view.usage, name) for name in TotalUsage.__struct_fields__}
+        return ConversationUsage(**total, percent=self.window_usage.percent)
 
     @property
     def window_usage(self) -> WindowUsage:

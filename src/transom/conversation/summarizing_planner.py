@@ -261,8 +261,7 @@ class SummarizingPlanner:
 
     @contextmanager
     def _counted_if_unused(self, outcome: SummaryOutcome) -> Generator[None]:
-        """A context manager for the block that appends the summary. If the block raises before that, the usage of the
-        requests for the summary is logged all the same."""
+        """Around the block that appends the summary: if it raises before that, the usage is logged all the same."""
         before = self._planner.view.usage.summaries
         try:
             yield

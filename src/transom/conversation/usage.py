@@ -41,12 +41,6 @@ class ConversationUsage(TotalUsage, frozen=True, kw_only=True):
     """How full the window is before the next plan, in percent of the budget; `window_usage` says more."""
 
 
-def conversation_usage(total: TotalUsage, window: WindowUsage) -> ConversationUsage:
-    """The usage of a conversation: the sum over its log, with how full its window is."""
-    fields = {name: getattr(total, name) for name in TotalUsage.__struct_fields__}
-    return ConversationUsage(**fields, percent=window.percent)
-
-
 def window_usage(view: View, limits: Budget, policy: Policy) -> WindowUsage:
     """How full the window of a view is before the next plan, within these limits and this policy's own."""
     used = view.tokens

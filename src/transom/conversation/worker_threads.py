@@ -49,8 +49,7 @@ def is_asyncio() -> bool:
 
 
 async def _to_its_end(work: asyncio.Task[R]) -> R:
-    """Wait until the work is done, and return its result. A cancellation that came meanwhile is raised later, at the
-    next wait of this task."""
+    """Wait until the work is done, and return its result. A cancellation is raised later, at the next wait."""
     stopped: asyncio.CancelledError | None = None
     while not work.done():
         try:

@@ -275,8 +275,7 @@ class _SummaryRequests:
 
 
 def _words_per_token(want: Summarise, counter: TokenCounter) -> float:
-    """How many words the text of these turns has for each token; from `LEAST_WORDS` to `MOST_WORDS`. It says how many
-    words the summary may have. Names and ids have several tokens a word, and a summary is full of them."""
+    """How many words these turns have for each token; names and ids have several tokens a word."""
     said = (text for turn in want.turns for fact in turn.facts[:1] if (text := text_of(fact)))
     sample = "\n".join([*want.exact, *said])[:SAMPLE_CHARACTERS]
     share = len(sample.split()) / max(1, counter.count(sample))

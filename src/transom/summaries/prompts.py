@@ -119,15 +119,13 @@ class Prompts(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         allowed = {
-            "system": set[str](),
             "first": {"headings", "words", "focus"},
             "update": {"sections", "words", "focus"},
-            "fork": set[str](),
             "retry": {"why"},
             "focus": {"focus"},
-            "record": set[str](),
         }
-        for name, places in allowed.items():
+        for name in self.__struct_fields__[1:]:
+            places = allowed.get(name, set())
             for place in _PLACE.findall(getattr(self, name)):
                 if place not in places:
                     known = ", ".join(f"{{{one}}}" for one in sorted(places)) or "none"

@@ -7,7 +7,7 @@ the reader, as the calls wrote them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, cast
+from typing import cast
 
 from msgspec import Struct
 
@@ -39,13 +39,6 @@ REACH_ENTRIES = 2_000
 
 CHARACTERS_PER_TOKEN = 8
 """More of a file is not counted: only its beginning can fit."""
-
-
-class File(NamedTuple):
-    """A file that a call named: its path, and the entry of the call."""
-
-    path: str
-    entry: int
 
 
 class Rehydrate(Struct, frozen=True, kw_only=True):
@@ -92,15 +85,15 @@ def rehydrated(
     blocks: list[str] = []
     entries: list[int] = []
     left = tokens - target.counter.count(texts.FILES_TITLE) - 4
-    for file in _newest_files(view):
-        text = _read(reader, file.path)
+    for path, entry in _newest_files(view):
+        text = _read(reader, path)
         if text is None:
             continue
         most = left // (files - len(blocks))
-        block = _block(file, text, target.reference(file.entry), target.counter, most)
+        block = _block(path, text, target.reference(entry), target.counter, most)
         if block:
             blocks.append(block)
-            entries.append(file.entry)
+            entries.append(entry)
             left -= target.counter.count(block) + 1
         if len(blocks) == files:
             break
@@ -117,8 +110,9 @@ def is_compacted(view: View) -> bool:
     return False
 
 
-def _newest_files(view: View) -> Iterator[File]:
-    """The files that calls read or changed, the newest first, each once; not those that the window shows whole."""
+def _newest_files(view: View) -> Iterator[tuple[str, int]]:
+    """The paths that calls read or changed, with the entry of the call, the newest first, each once; not those that the
+    window shows whole."""
     whole = {slot.key for slot in view.slots if isinstance(slot, Unit) and not slot.trims}
     seen: set[str] = set()
     for seq in range(view.length - 1, max(-1, view.length - 1 - REACH_ENTRIES), -1):
@@ -134,7 +128,7 @@ def _newest_files(view: View) -> Iterator[File]:
                 if path not in seen:
                     seen.add(path)
                     if path in changes or view.unit_of[seq] not in whole:
-                        yield File(path, seq)
+                        yield path, seq
 
 
 def _failed_calls(view: View, key: int) -> set[int]:
@@ -169,11 +163,11 @@ def _read(reader: Reader, path: str) -> str | None:
     return replace_surrogates(text) if isinstance(text, str) and text.strip() else None
 
 
-def _block(file: File, text: str, reference: str, counter: TokenCounter, most: int) -> str:
+def _block(path: str, text: str, reference: str, counter: TokenCounter, most: int) -> str:
     """A file between fences, as much of its beginning as fits; empty if nothing does."""
     shown = text[: CHARACTERS_PER_TOKEN * max(0, most)]
     while shown:
-        block = texts.file_block(file.path, reference, shown, len(text) - len(shown))
+        block = texts.file_block(path, reference, shown, len(text) - len(shown))
         tokens = counter.count(block)
         if tokens <= most:
             return block

@@ -201,8 +201,7 @@ def _whole(text: str, sections: Sequence[Section], task: str = "") -> Delta:
 
 
 def _section_lines(text: str, sections: Sequence[Section], task: str) -> Iterator[tuple[str, str, Status]]:
-    """The lines below headings that are known, each with its section and status, without those that repeat the task.
-    One section needs no heading."""
+    """The lines below headings that are known, each with its section and status, without those of the task."""
     explained = {f"({each.about})" for each in sections}  # as the prompt shows them below the headings
     lines = (tuple(words_in(_BULLET.sub("", line, count=1))) for line in task.splitlines())
     asked = {terms for terms in lines if len(terms) >= LEAST_TERMS}

@@ -284,8 +284,7 @@ class AgentLoop:
         )
 
     def _log_late_reply(self, provider: Provider, dialect: Dialect, reply: object) -> None:
-        """Log the usage of a reply that came after the run was stopped. Its request was closed by then, so that the
-        failure answers none."""
+        """Log the usage of a reply that came after the run was stopped: its request was closed by then."""
         if (usage := dialect.usage_of(reply)) is None:
             return
         failure = Failure(failure="interrupted", error=LATE_REPLY, model=model_name(provider), usage=usage)

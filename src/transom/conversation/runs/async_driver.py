@@ -260,8 +260,7 @@ class AsyncSteps:
         await send.send(job)
 
     async def _call(self, job: ToolJob, start: float) -> None:
-        """Run a call and finish its job: an async tool on this loop, a sync one in a thread. The thread finishes the
-        job itself, because whoever waits for it may be gone by then. Only a cancellation is raised."""
+        """Run a call and finish its job; a thread does so itself, since whoever waits for it may be gone by then."""
         assert job.tool is not None
         function = job.tool.function
         CURRENT_JOB.set(job)

@@ -282,10 +282,7 @@ def _sdk_arguments(given: object) -> Mapping[str, Any]:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """True if objects and lists are nested in a value deeper than `levels`; a value that contains itself is.
-
-    A list that stands in many places of one level is looked at once, so that the time does not double with each level.
-    """
+    """True if objects and lists are nested deeper than `levels`. Each is looked at once a level: time stays linear."""
     level = [value]
     for _ in range(levels + 1):
         level = list({id(each): each for outer in level for each in _inner(outer)}.values())

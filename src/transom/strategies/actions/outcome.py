@@ -197,8 +197,7 @@ def without_controls(text: str) -> str:
 
 
 def _code(text: str, header: int, body: str, action: Action) -> tuple[int | None, bool]:
-    """The exit code of a call, None if it is not known, and whether the tool states one. A file that a command shows
-    may have such a line: there only one before or behind the output counts. Else the code may be one that it echoes."""
+    """The exit code of a call, None if it is not known, and whether the tool states one: not a line of a file."""
     stated = stated_code(text)
     if stated and (action.kind == "other" or (action.is_run and not action.is_view)):
         return stated[0], True

@@ -288,16 +288,9 @@ class OldSummary(Struct, frozen=True):
         return self.digest(view, target)
 
 
-class NewSummary(Struct, frozen=True):
-    """Runs a digest that wants a new summary. It proposes no edit until there is a summary that no fold of the window
-    shows."""
-
-    digest: Digest
-    """The digest that it runs."""
-
-    def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
-        """Index the entries that came since the last call, as the digest does."""
-        self.digest.prepare(view, budget, indexes)
+class NewSummary(OldSummary, frozen=True):
+    """Runs a digest that wants a new summary, in place of the newest that there is. It proposes no edit until there is
+    a summary that no fold of the window shows."""
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
         """Yield the want for the summary that the digest wants, or nothing."""
@@ -418,28 +411,24 @@ def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
 
 
 class _Cut(NamedTuple):
-    """Which slots of a window are folded, and how the room is divided among what stays, records and free space."""
+    """Which slots of a window are folded, and how the room is divided among what stays, records and free space.
+
+    `old`: the slots to fold. `stop`: the index of the first slot that stays whole. `fixed`: tokens of what must stay.
+    `free`: F, as in `Digest`. `recent`, `quiet`: the shares of F for whole turns, and for what stays free. `talk`: how
+    far talk outweighs work with tools, from 0 to 1.
+    """
 
     old: Sequence[Slot]
-    """The slots to fold."""
     stop: int
-    """The index of the first slot that stays whole."""
     fixed: int
-    """Tokens of what must stay."""
     free: float
-    """F: the tokens that the limit leaves beside `fixed`, at least a quarter of the limit (`free_room`)."""
     recent: float
-    """The share of F for whole turns."""
     quiet: float
-    """The share of F that stays free."""
     talk: float
-    """How far talk outweighs work with tools, from 0 to 1."""
 
 
 def _can_hide_a_unit(view: View, target: Target, slots: Sequence[Slot]) -> bool:
-    """Whether folds over these slots would hide a unit that is visible now. Units that the user restored do not count
-    while the window fits. Without this question each plan would make the same records again, a little smaller
-    (law 8)."""
+    """Whether folds over these slots would hide a visible unit; else each plan would make them again (law 8)."""
     return any(hides_a_unit(view, target, run) for run in foldable_runs(view, target, slots))
 
 

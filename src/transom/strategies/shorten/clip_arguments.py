@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
 from transom import texts
@@ -40,7 +40,9 @@ def clip_arguments(target: Target, part: ShownPart, most: int) -> Trim:
 
 def _shortened(target: Target, part: ShownPart, value: object, most: int, reference: str) -> str | None:
     """The JSON with its longest texts shortened; None if it does not get small enough."""
-    lengths = [len(text) for text in _texts(value)]
+    texts_of = list[str]()
+    _mapped(value, lambda text: texts_of.append(text) or text)
+    lengths = list(map(len, texts_of))
     per_token = len(part.text) / max(1, part.tokens)
     room = float(most)
     for _ in range(TRIES):
@@ -75,19 +77,6 @@ def _paths_alone(target: Target, part: ShownPart, value: object, most: int, refe
             break
         note = longer
     return note
-
-
-def _texts(value: object) -> Iterator[str]:
-    """The texts among the values of some JSON."""
-    stack = [value]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, str):
-            yield top
-        elif isinstance(top, dict):
-            stack.extend(cast("dict[str, object]", top).values())
-        elif isinstance(top, list):
-            stack.extend(cast("list[object]", top))
 
 
 def _mapped(value: object, change: Callable[[str], str]) -> Any:
