@@ -139,7 +139,10 @@ def approve(
         found = _found(view, "approve", call, ("pending",))
         new = "" if changed == found.arguments else changed
         if new:
-            _check_arguments(view, found.name, new)
+            tools = (tool for schema in view.head.tools for tool in tools_in(schema))
+            schema = next((tool.parameters for tool in tools if tool.name == found.name), None)
+            if schema is not None and (wrong := schema_violations(schema, read_object(new))):
+                raise InvalidSetting(f"approve: arguments of {quote(found.name)}: {'; '.join(wrong)}")
             if begun := _with_sub_agent(found, writer.log.name, store).conversation:
                 raise InvalidSetting(
                     f"approve: arguments: the sub-agent {quote(found.name)} has begun its task; "
@@ -234,14 +237,6 @@ def _decided(view: View, wanted: ToolCalled | str) -> str:
         "rejected": f"was rejected already{why}",
         "started": "was approved already, and a run has started it",
     }[step.state]
-
-
-def _check_arguments(view: View, name: str, arguments: str) -> None:
-    """Check what a person wrote by the schema that the model was given. Raises InvalidSetting."""
-    tools = (tool for schema in view.head.tools for tool in tools_in(schema))
-    schema = next((tool.parameters for tool in tools if tool.name == name), None)
-    if schema is not None and (wrong := schema_violations(schema, read_object(arguments))):
-        raise InvalidSetting(f"approve: arguments of {quote(name)}: {'; '.join(wrong)}")
 
 
 def _json_object(arguments: object) -> str:

@@ -80,7 +80,11 @@ class FunctionTool:
         self._needs_approval = needs_approval
         source = _source(function)
         named = name or source.name
-        _check_name(named)
+        if not _NAME.fullmatch(named):
+            raise InvalidSetting(
+                f"tool {quote(named)}: a name has 1 to 64 letters, digits, _ or -: providers take no other; give one "
+                "with FunctionTool(function, name=…)"
+            )
         about, described = _docstring(source.doc)
         self._arguments = (
             _HintedArguments(named, function, source, described)
@@ -178,14 +182,6 @@ def _schema_of(tool: object) -> object:
     if isinstance(tool, FunctionTool):
         return tool.tool
     return FunctionTool(tool).tool if callable(tool) else tool
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise InvalidSetting(
-            f"tool {quote(name)}: a name has 1 to 64 letters, digits, _ or -: providers take no other; give one with "
-            "FunctionTool(function, name=…)"
-        )
 
 
 def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:

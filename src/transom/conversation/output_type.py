@@ -8,7 +8,6 @@ from typing import Any, cast, get_origin, is_typeddict
 import msgspec
 
 from transom.conversation.function_tool import json_schema, pydantic_value
-from transom.core.message import Raw
 from transom.errors import InvalidMessage, InvalidSetting, quote, shorten
 
 ERROR_CHARACTERS = 2_000
@@ -32,7 +31,11 @@ class OutputType:
         self._is_wrapped = not (isinstance(kind, type) and _is_object_type(cast("type[Any]", kind)))
         wrapped = msgspec.defstruct("response", [("response", cast("Any", kind))]) if self._is_wrapped else kind
         self.kind = cast("type[Any]", wrapped)
-        self.schema = _schema_of(self.kind, self.name)
+        try:
+            self.schema = json_schema(self.kind)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            why = " ".join(str(error).split())
+            raise InvalidSetting(f"output_type: {self.name} has no JSON schema: {shorten(why, 300)}") from None
 
     def read(self, text: str) -> Any:
         """Read an answer as a value of the type. Text around the JSON object is ignored. Raises InvalidMessage, whose
@@ -50,14 +53,6 @@ class OutputType:
 def _is_object_type(kind: type[Any]) -> bool:
     is_record = dataclasses.is_dataclass(kind) or is_typeddict(kind)
     return is_record or hasattr(kind, "model_json_schema") or issubclass(kind, msgspec.Struct)
-
-
-def _schema_of(kind: type[Any], name: str) -> Raw:
-    try:
-        return json_schema(kind)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        why = " ".join(str(error).split())
-        raise InvalidSetting(f"output_type: {name} has no JSON schema: {shorten(why, 300)}") from None
 
 
 def _object_in(text: str, holding: str) -> object:

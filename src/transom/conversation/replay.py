@@ -51,13 +51,9 @@ def replay(
     for at, fact in facts:
         shows = conversation.view.slots or conversation.dialect.render_head(conversation.head)
         if at and isinstance(fact, Assistant) and shows:
-            yield _call(conversation, at, tools)
+            try:
+                step = ReplayStep(at=at, window=conversation.plan_request(tools=tools))
+            except BudgetImpossible as refused:
+                step = ReplayStep(at=at, refused=refused)
+            yield step
         conversation.append(fact, Meta(source=at, injected=isinstance(fact, User) and at in injected))
-
-
-def _call(conversation: Conversation, at: int, tools: Sequence[Raw | Tool] | None) -> ReplayStep:
-    """Plan the request of the call whose reply stands at this position: its window, or the refusal."""
-    try:
-        return ReplayStep(at=at, window=conversation.plan_request(tools=tools))
-    except BudgetImpossible as refused:
-        return ReplayStep(at=at, refused=refused)

@@ -42,11 +42,6 @@ class SharedLimit(NamedTuple):
     limit: LearnedLimit
     ratio: float
 
-    @property
-    def tokens(self) -> int:
-        """The most tokens that a request to the model may have, as the provider counts them."""
-        return self.limit.tokens
-
 
 class SharedLimits:
     """Remembers, in memory, how many tokens each model takes, by its name. Requests that a model refused as too long
@@ -71,7 +66,7 @@ class SharedLimits:
             if known is None:
                 known = SharedLimit(LearnedLimit(tokens), ratio)
             own = own or LearnedLimit(tokens)
-            limit = known.limit.after_refusal(min(tokens, known.tokens), own.refused, own.stated, own.most)
+            limit = known.limit.after_refusal(min(tokens, known.limit.tokens), own.refused, own.stated, own.most)
             self.by_model[model] = SharedLimit(limit, max(ratio, known.ratio))
 
     def learned_elsewhere(self, model: str, limit: LearnedLimit, ratio: float) -> None:

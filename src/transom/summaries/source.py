@@ -140,7 +140,10 @@ def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> I
             call = calls.get(id(fact))
             name = quoting.plain_name(call.name) if call is not None else ""
             line = _line_in_place(call, fact, text) if call is not None else ""
-            shown = line or _clipped(text, counter, result_tokens)
+            if not line and (tokens := counter.count(text)) > result_tokens:
+                keep = max(1, len(text) * result_tokens // (2 * tokens))
+                text = f"{text[:keep]}\n[… {len(text) - 2 * keep:,} characters left out …]\n{text[-keep:]}"
+            shown = line or text
             yield f"result of {name}" if name else "result", texts.tool_failed(shown) if fact.failed else shown
             continue
         if text:
@@ -164,15 +167,6 @@ def _line_in_place(call: Call, result: ToolResult, text: str) -> str:
     if not only_shows or outcome.failed:
         return ""
     return f"[{len(text):,} characters, not shown] {outcome_text(action, outcome)}".rstrip()
-
-
-def _clipped(text: str, counter: TokenCounter, most: int) -> str:
-    """A long text without its middle."""
-    tokens = counter.count(text)
-    if tokens <= most:
-        return text
-    keep = max(1, len(text) * most // (2 * tokens))
-    return f"{text[:keep]}\n[… {len(text) - 2 * keep:,} characters left out …]\n{text[-keep:]}"
 
 
 def _split(text: str, counter: TokenCounter, most: int) -> Iterator[str]:

@@ -330,7 +330,7 @@ def test_a_limit_without_the_name_of_a_model_is_not_shared() -> None:
 def told(shared: SharedLimits, model: str) -> tuple[int, float]:
     """The tokens and the ratio of a shared limit."""
     known = shared.by_model[model]
-    return known.tokens, known.ratio
+    return known.limit.tokens, known.ratio
 
 
 def test_of_two_learned_limits_the_lower_one_counts_and_fit_knows_none() -> None:

@@ -219,7 +219,9 @@ class Attempts(Generic[P]):
             return self._fall_back(failed)
         if said.fix == "shrink_input" and not limit:
             return replace(failed, error=self.cannot_shrink(_bill(window, said)))
-        return replace(failed, error=_given_up(error, window, said))
+        way_out = self._contradiction or "give a smaller budget, or take a model with a larger context window"
+        why = f"still too long after {OVERFLOW_ATTEMPTS} attempts: {_bill(window, said)}; {way_out}"
+        return replace(failed, error=ProviderError("overflow", why, status=error.status, body=error.body))
 
 
 def _has_reasoning(window: Window) -> bool:
@@ -275,16 +277,6 @@ def _smaller_answer(said: Overflow, wanted: int | None) -> int:
     asked = wanted or said.output
     half = asked // 2 if asked else 1_024
     return max(1, half if room is None else min(room, asked - 1 if asked else room))
-
-
-def _given_up(error: ProviderError, window: Window, said: Overflow) -> ProviderError:
-    return ProviderError(
-        "overflow",
-        f"still too long after {OVERFLOW_ATTEMPTS} attempts: {_bill(window, said)}; "
-        + (_contradiction(said, window) or "give a smaller budget, or take a model with a larger context window"),
-        status=error.status,
-        body=error.body,
-    )
 
 
 def _contradiction(said: Overflow, window: Window) -> str:

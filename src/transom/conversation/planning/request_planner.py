@@ -434,7 +434,7 @@ class RequestPlanner:
             known = SharedLimit(known.limit if known else own, calibration.of_refusal or calibration.ratio)
         if known is None:
             return None
-        return int(known.tokens * min(1.0, calibration.ratio / calibration.at_limit(known.ratio)))
+        return int(known.limit.tokens * min(1.0, calibration.ratio / calibration.at_limit(known.ratio)))
 
     @property
     def _shared_limits(self) -> SharedLimits:

@@ -334,7 +334,12 @@ class _FoldedTurns:
         of_unit = defaultdict[int, dict[tuple[int, int], list[Span]]](dict)
         for place, some in sorted(spans.items()):
             of_unit[self._places[place[0]]][place] = some
-        turns = [self._turn_of(unit, of_unit.get(at, {})) for at, unit in enumerate(self.units)]
+        turns: list[RecordTurn] = []
+        for at, unit in enumerate(self.units):
+            key = unit.key, *((place, *some) for place, some in of_unit[at].items())
+            if key not in self._turns:  # from one try of a record to the next, most turns quote the same
+                self._turns[key] = self._turn(unit, of_unit[at])
+            turns.append(self._turns[key])
         for at, its_names in alone.items():
             turns[at] = replace(turns[at], names=tuple(its_names))
         return turns
@@ -353,13 +358,6 @@ class _FoldedTurns:
     def _places(self) -> dict[int, int]:
         """The index in `units` of the unit that has an entry."""
         return {seq: at for at, unit in enumerate(self.units) for seq in unit.seqs}
-
-    def _turn_of(self, unit: Unit, spans: Spans) -> RecordTurn:
-        """A unit as a turn, cached: from one try of a record to the next, most turns quote the same."""
-        key = unit.key, *((place, *some) for place, some in spans.items())
-        if (found := self._turns.get(key)) is None:
-            found = self._turns[key] = self._turn(unit, spans)
-        return found
 
     def _texts(self, seq: int) -> list[tuple[str, int]]:
         """The readable texts of an entry, cached."""
