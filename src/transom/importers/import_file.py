@@ -52,8 +52,7 @@ class Imported(Struct, frozen=True, kw_only=True):
       many facts of the file the user had taken back: they are stored, and never sent.
     - `remarks`: one line for each kind of thing that was stored and no window shows, or that was not stored because it
       is no message, and for a file that is shorter than what was imported before.
-    - `skipped`: one line for each thing that could not be read and was left out since the conversation before; of the
-      last conversation of a file also for what follows it.
+    - `skipped`: one line for each thing that could not be read and was left out since the conversation before.
     """
 
     conversation: str
@@ -90,7 +89,7 @@ def import_file(
     - `counter`: counts the tokens that entries are stored with (default: o200k). `clock`: gives the time of entries
       whose messages have none.
     - `on_skip`: called with one line of text for everything that is left out. These lines are in `Imported.skipped`
-      too, but for those of a file without a conversation.
+      too, but for those behind the last conversation of a file.
     - `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
     The call itself raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for an
@@ -173,26 +172,11 @@ class _FileImport(Struct, kw_only=True):
             yield from self._session(path, label, kind, progress)
             return
         notes: list[str] = []
-        noted = self._noted(notes)
-        reader = Reader(path, replace(options, on_skip=noted), label=label)
-        last: Imported | None = None  # yielded when the next one is there, or the end: what follows it may be left out
-        try:
-            for record in self._named(reader):
-                if last is not None:
-                    yield last
-                    last = None
-                progress(reader.progress)
-                last = replace(self._document(record, stem), skipped=tuple(notes))
-                notes.clear()
-        except Exception as problem:
-            if last is None:
-                raise
-            if not (self.in_folder and isinstance(problem, InvalidMessage)):
-                yield last
-                raise
-            noted(skipped_file(problem))
-        if last is not None:
-            yield replace(last, skipped=(*last.skipped, *notes))
+        reader = Reader(path, replace(options, on_skip=self._noted(notes)), label=label)
+        for record in self._named(reader):
+            progress(reader.progress)
+            yield replace(self._document(record, stem), skipped=tuple(notes))
+            notes.clear()
 
     def _noted(self, notes: list[str]) -> OnSkip:
         """Return a function that adds a line about something left out to `notes`, and reports it to `on_skip` too."""

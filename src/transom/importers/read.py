@@ -170,7 +170,7 @@ def session_in(file: OpenFile, options: ReadOptions) -> str:
         return ""
     kind, lines = found
     values = _values(lines, replace(options, on_skip=ignore))
-    next(recognise.events_of(kind, values, file.label, options), None)  # raises if it is none
+    recognise.events_of(kind, values, file.label, options)  # raises if it is none
     return kind
 
 

@@ -7,7 +7,7 @@ or a whole session.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import cast
 
 from msgspec import Struct
@@ -229,25 +229,20 @@ def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
 
 
 def events_of(kind: str, values: Iterable[object], where: str, options: ReadOptions) -> Iterator[object]:
-    """Yield the values as they are: they are the events of a session of the format `kind`.
+    """Return the values, which are the events of a session of the format `kind`.
 
     If this format was asked for, one of the first UNDECIDED values must be an event of it; otherwise UnrecognisedError
     is raised. For Codex, an item without its envelope counts too.
     """
-    if not options.session or kind != options.session:
-        yield from values
-        return
-    first: list[object] = []
-    for value in (values := iter(values)):
-        first.append(value)
-        if SESSIONS[kind].is_line(value) or (kind == "codex" and request_bodies.is_item(value)):
-            yield from first
-            yield from values
-            return
-        if len(first) == UNDECIDED or session_format(value):
-            break
-    if first:
-        raise wrong_format(where, kind, first[-1])
+    values = iter(values)
+    if kind != options.session:
+        return values
+    first = [*islice(values, UNDECIDED)]
+    if first and not any(
+        SESSIONS[kind].is_line(each) or (kind == "codex" and request_bodies.is_item(each)) for each in first
+    ):
+        raise wrong_format(where, kind, next(filter(session_format, first), first[-1]))
+    return chain(first, values)
 
 
 def require_no_session(value: object, where: str, options: ReadOptions) -> None:

@@ -25,12 +25,8 @@ def newest(log: StoredLog, label: str) -> Block:
     """Return the newest version of a block, read from its log after a refresh. If the log has none, a block of version
     0 without text."""
     log.refresh()
-    return _newest(log, label)
-
-
-def _newest(log: StoredLog, label: str) -> Block:
     versions = (log[seq] for seq in range(len(log) - 1, -1, -1))
-    return next((_block(entry, label) for entry in versions if _is_version(entry)), Block(label=label))
+    return next((_block(entry, label) for entry in versions if isinstance(entry.body, Note)), Block(label=label))
 
 
 def edit(
@@ -44,7 +40,7 @@ def edit(
     """
 
     def note_of() -> Note:
-        changed = change(_newest(log, label))
+        changed = change(newest(log, label))
         within_limit(changed, changed.text)
         fields = {"operation": operation, "description": changed.description, "limit": changed.limit}
         return Note(key=label, text=changed.text, extra={NOTE_FIELD: fields})
@@ -57,10 +53,11 @@ def append_note(log: StoredLog, note_of: Callable[[], Note], *, by: str, user_id
     first, the note is made again. The first entry of a log names its user."""
     while True:
         log.refresh()
+        note = note_of()
         meta = Meta(agent_id=by, user_id=user_id if not len(log) else "")
-        entry = Entry(seq=len(log), at=clock(), body=note_of(), meta=meta)
+        entry = Entry(seq=len(log), at=clock(), body=note, meta=meta)
         with suppress(Conflict):
-            log.append([entry], len(log))
+            log.append([entry], entry.seq)
             return entry
 
 
@@ -68,8 +65,7 @@ def versions(log: StoredLog) -> Iterator[BlockVersion]:
     """Yield every version of a block, the oldest first."""
     log.refresh()
     for entry in log.read():
-        if _is_version(entry):
-            note = cast("Note", entry.body)
+        if isinstance(note := entry.body, Note):
             fields = fields_of(note)
             yield BlockVersion(
                 version=entry.seq + 1,
@@ -78,11 +74,6 @@ def versions(log: StoredLog) -> Iterator[BlockVersion]:
                 operation=str(fields.get("operation", "")),
                 text=note.text,
             )
-
-
-def _is_version(entry: Entry) -> bool:
-    """Whether an entry is a version of the block, and not an entry of another kind."""
-    return isinstance(entry.body, Note)
 
 
 def _block(entry: Entry, label: str) -> Block:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
@@ -28,13 +29,12 @@ from starlette.types import Receive, Scope, Send
 
 from transom.conversation.worker_threads import in_thread
 from transom.errors import InvalidSetting, is_number, quote
-from transom.http.exchange import ClientRequest, Exchange, count_tokens, exchange_of
+from transom.http.exchange import ClientRequest, Exchange, Figures, count_tokens, exchange_of
 from transom.http.gateway import Gateway
 from transom.http.provider_apis import COUNTING, api_of, error_body
 from transom.http.send import OWN_HEADERS
 from transom.http.transport import AsyncTransport
 from transom.proxy.bodies import RequestRefused, read_body
-from transom.proxy.metrics import Metrics
 
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _HEADERS_NOT_SENT = frozenset(
@@ -79,6 +79,46 @@ class ProxySettings(Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if not is_number(value) or not value > 0:
                 raise InvalidSetting(f"{name}: must be a number above 0, not {quote(value)}")
+
+
+class Metrics:
+    """The metrics of one proxy, for Prometheus. No label names a conversation, a user or a key."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "transom_requests", "Requests, by kind and status.", ("kind", "status"), registry=self.registry
+        )
+        self._passed = Counter(
+            "transom_passed", "Requests sent as they came, by why.", ("why",), registry=self.registry
+        )
+        self._overflows = Counter(
+            "transom_overflows", "Requests that were too long and sent again.", registry=self.registry
+        )
+        self._tokens = Counter("transom_tokens", "Tokens by the provider's count.", ("kind",), registry=self.registry)
+        self.in_flight = Gauge("transom_in_flight", "Requests being answered.", registry=self.registry)
+        self._seconds = Histogram(
+            "transom_seconds", "From the request to the end of its reply.", registry=self.registry
+        )
+
+    def count(self, kind: str, status: int, seconds: float, figures: Figures | None = None) -> None:
+        """Count a request that is over. `kind`: "model" for one that asks a model, else "other". `status`: of the
+        answer. `seconds`: from its arrival to the end of the answer. `figures`: what became of a request to a model;
+        None for others."""
+        self._requests.labels(kind, str(status)).inc()
+        self._seconds.observe(seconds)
+        if figures is None:
+            return
+        if figures.passed:
+            self._passed.labels(figures.passed).inc()
+        self._overflows.inc(figures.overflows)
+        if (usage := figures.usage) is not None:
+            for name, tokens in (("prompt", usage.prompt), ("cached", usage.cached), ("output", usage.output)):
+                self._tokens.labels(name).inc(tokens)
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self.registry)
 
 
 class Proxy:

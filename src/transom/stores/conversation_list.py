@@ -24,8 +24,6 @@ FIRST_ENTRIES = 8
 dialect."""
 TITLE_CHARACTERS = 80
 """The most characters of a title."""
-_CHUNK = 5_000
-"""Entries that are read between two updates of the progress bar."""
 
 
 class StoredConversation(Struct, frozen=True, kw_only=True):
@@ -94,30 +92,21 @@ def conversations_in(
     """
     names = store.names()
     for number, name in enumerate(names):
-        label = f"{number:,} of {len(names):,} conversations"
-
-        def show(share: float, at: int = number, label: str = label) -> None:
-            if update is not None:
-                update((at + share) / len(names), label)
-
-        show(0)
-        if (found := described(store, name, full=full, update=show)) is not None:
+        if update is not None:
+            update(number / len(names), f"{number:,} of {len(names):,} conversations")
+        if (found := described(store, name, full=full)) is not None:
             yield found
     if isinstance(store, JsonlStore):
         for path, why in store.unreadable_files():
             yield StoredConversation(id=path.name, entries=None, damaged=f"{path}: {why}")
 
 
-def described(
-    store: Store, name: str, *, full: bool = False, update: Callable[[float], None] | None = None
-) -> StoredConversation | None:
-    """Describe one conversation of a store; None if it was forgotten meanwhile.
-
-    `full`: describe it in full, which reads all of its entries; `update` is called with the share that was read.
-    """
+def described(store: Store, name: str, *, full: bool = False) -> StoredConversation | None:
+    """Describe one conversation of a store; None if it was forgotten meanwhile. `full`: describe it in full, which
+    reads all of its entries."""
     try:
         log = store.open(name)
-        return _described_in_full(log, update or (lambda _: None)) if full else _described(log)
+        return _described_in_full(log) if full else _described(log)
     except StoreDamaged as problem:
         return StoredConversation(id=name, entries=None, damaged=str(problem))
     except UnknownLog:
@@ -143,12 +132,10 @@ def _described(log: StoredLog) -> StoredConversation:
     )
 
 
-def _described_in_full(log: StoredLog, show: Callable[[float], None]) -> StoredConversation:
+def _described_in_full(log: StoredLog) -> StoredConversation:
     """Describe a conversation by all its entries."""
     calls, size, dialect, usage = 0, 0, None, TotalUsage()
     for entry in log.read():
-        if entry.seq % _CHUNK == 0:
-            show(entry.seq / len(log))
         calls += isinstance(entry.body, Sent)
         size += len(encode(entry))
         dialect = dialect or _dialect_of(entry.counter)

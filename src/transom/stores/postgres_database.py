@@ -147,7 +147,6 @@ class PostgresDatabase:
         self.schema = url.schema
         self._process = os.getpid()
         self._cached: LruCache[tuple[int, int], Row] = LruCache(CACHED_BYTES)
-        self._statements: dict[str, bytes] = {}
         self._lock = Lock()
         self._listener: Listener | None = None
         try:
@@ -192,8 +191,7 @@ class PostgresDatabase:
 
     def statement(self, text: LiteralString) -> bytes:
         """Return the statement with this database's schema in place of `{s}`."""
-        found = self._statements.get(text)
-        return self._statements.setdefault(text, qualified(text, self.schema)) if found is None else found
+        return qualified(text, self.schema)
 
     def fetch(self, text: LiteralString, *parameters: object) -> list[Any]:
         """Execute one statement on a connection of the pool and return all its rows.

@@ -12,6 +12,7 @@ foreign key keeps a body for as long as an entry refers to it, whoever forgets a
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, LiteralString
 
 from psycopg import Connection, Error
@@ -20,37 +21,6 @@ from psycopg.sql import SQL, Identifier
 
 from transom.stores.base import store_damaged
 from transom.stores.postgres_url import parse_postgres_url
-
-USE_PGVECTOR: LiteralString = """DO $$ DECLARE place text; BEGIN
-    BEGIN
-        CREATE EXTENSION IF NOT EXISTS vector;
-    EXCEPTION WHEN OTHERS THEN NULL; -- it is not there, or this role may not
-    END;
-    SELECT nspname INTO place FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
-        WHERE extname = 'vector';
-    IF place IS NULL OR 'bytea'::regtype <> (SELECT atttypid FROM pg_attribute
-        WHERE attrelid = '{s}.search_vectors'::regclass AND attname = 'vector') THEN RETURN; END IF;
-    CREATE FUNCTION {s}.search_floats(raw bytea) RETURNS float4[] LANGUAGE sql IMMUTABLE AS $f$
-        SELECT array_agg((CASE exponent
-            WHEN 255 THEN 0 -- not a finite number: pgvector has none
-            WHEN 0 THEN mantissa * power(2::float8, -149)
-            ELSE (8388608 + mantissa) * power(2::float8, exponent - 150)
-        END * sign)::float4 ORDER BY n)
-        FROM generate_series(0, length(raw) - 4, 4) AS n
-        CROSS JOIN LATERAL (SELECT get_byte(raw, n + 3) AS a, get_byte(raw, n + 2) AS b, get_byte(raw, n + 1) AS c,
-            get_byte(raw, n) AS d) AS bytes
-        CROSS JOIN LATERAL (SELECT CASE WHEN a > 127 THEN -1 ELSE 1 END AS sign, (a & 127) * 2 + b / 128 AS exponent,
-            (b & 127) * 65536 + c * 256 + d AS mantissa) AS parts
-    $f$;
-    EXECUTE format('ALTER TABLE {s}.search_vectors ALTER COLUMN vector TYPE %1$I.vector
-        USING {s}.search_floats(vector)::%1$I.vector', place);
-    DROP FUNCTION {s}.search_floats;
-EXCEPTION WHEN OTHERS THEN NULL; -- this role may not, or pgvector does not take these vectors: they stay bytes
-END $$"""
-"""Makes `search_vectors.vector` a column of pgvector where that extension is there; else the column stays as it is.
-
-The bytes of a vector are little-endian numbers of 32 bits, which SQL can only decode byte by byte.
-"""
 
 TABLES: tuple[LiteralString, ...] = (
     """CREATE TABLE {s}.logs (
@@ -128,6 +98,18 @@ TABLES: tuple[LiteralString, ...] = (
                     place);
             END IF;
         END $$""",
+    # pgvector compares vectors on the server. Where it is missing now, the column has bytes for good.
+    """DO $$ DECLARE place text; BEGIN
+            BEGIN
+                CREATE EXTENSION IF NOT EXISTS vector;
+            EXCEPTION WHEN OTHERS THEN NULL; -- it is not there, or this role may not
+            END;
+            SELECT nspname INTO place FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+                WHERE extname = 'vector';
+            IF place IS NOT NULL THEN
+                EXECUTE format('ALTER TABLE {s}.search_vectors ALTER COLUMN vector TYPE %I.vector USING NULL', place);
+            END IF;
+        END $$""",
     # what it holds may be lost: without a write-ahead log no commit of it waits for the disk
     """CREATE UNLOGGED TABLE {s}.leases (
             name bytea PRIMARY KEY,
@@ -167,7 +149,7 @@ def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
         if _version(db, schema, place) == VERSION:  # another process was faster
             return
         _create_schema(db, schema)
-        for statement in (*TABLES, USE_PGVECTOR):
+        for statement in TABLES:
             try:
                 db.execute(qualified(statement, schema))
             except DuplicateTable as problem:
@@ -176,6 +158,7 @@ def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
         db.execute(qualified("INSERT INTO {s}.migrations (version) VALUES (%s)", schema), (VERSION,))
 
 
+@cache
 def qualified(statement: LiteralString, schema: str) -> bytes:
     """Return the statement with the quoted name of the schema in place of `{s}`."""
     return SQL(statement).format(s=Identifier(schema)).as_bytes()

@@ -1,8 +1,8 @@
 """Search by meaning in a PostgreSQL store: vectors of entries are computed, stored and compared.
 
 Where the extension pgvector is there, the server compares them: one by one, or by an HNSW index of an embedder that has
-many. Where it is missing, `search_vectors.vector` has bytes, which this process reads and compares. Both give the same
-entries; an HNSW index may miss some.
+many. Where it was missing when the tables were created, `search_vectors.vector` has bytes, which this process reads and
+compares. Both give the same entries; an HNSW index may miss some.
 
 All vectors have length 1, so the largest inner product is the nearest by cosine. Unlike the cosine, it is defined for a
 vector of zeros too.
@@ -23,7 +23,6 @@ from transom.errors import InvalidSetting
 from transom.search.base import Embedder
 from transom.search.vectors import BATCH_ENTRIES, MAX_PARTS, PART_CHARACTERS, by_nearness, embedded, parts_of
 from transom.stores.postgres_database import Db, PostgresDatabase
-from transom.stores.postgres_schema import USE_PGVECTOR
 from transom.stores.postgres_search_query import Place, Ranking, SqlFilter
 
 INDEXED_FROM = 10_000
@@ -43,12 +42,10 @@ _ADD_BYTES: LiteralString = """INSERT INTO {s}.search_vectors (log, seq, part, m
 _ADD: LiteralString = """INSERT INTO {s}.search_vectors (log, seq, part, model, vector)
     SELECT log, seq, %s, %s, %s::{v}.vector FROM {s}.search_entries WHERE log = %s AND seq = %s AND part = 0
     ON CONFLICT DO NOTHING"""
-_LOCK: LiteralString = "LOCK TABLE {s}.search_vectors IN ROW EXCLUSIVE MODE"
-
-_STATE: LiteralString = """SELECT nspname, string_to_array(extversion, '.')::int[] >= ARRAY[0, 8],
-        'bytea'::regtype = (SELECT atttypid FROM pg_attribute
-            WHERE attrelid = '{s}.search_vectors'::regclass AND attname = 'vector')
-    FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'"""
+_STATE: LiteralString = """SELECT nspname, string_to_array(extversion, '.')::int[] >= ARRAY[0, 8]
+    FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+    WHERE extname = 'vector' AND 'bytea'::regtype <> (SELECT atttypid FROM pg_attribute
+        WHERE attrelid = '{s}.search_vectors'::regclass AND attname = 'vector')"""
 _IS_INDEXED: LiteralString = "SELECT to_regclass('{s}.{i}') IS NOT NULL"
 _MANY: LiteralString = """SELECT count(*) = %s FROM (SELECT FROM {s}.search_vectors
     WHERE model = %s AND {v}.vector_dims(vector) = {n} LIMIT %s) AS counted"""
@@ -85,13 +82,10 @@ _SCAN: LiteralString = "SELECT set_config('hnsw.iterative_scan', 'relaxed_order'
 
 class _Pgvector(NamedTuple):
     """The extension of a database. `schema`: where its type and operators are. `scans_on`: whether an HNSW scan can go
-    on until enough of what it finds passes the filters (version 0.8 or later). `bytes`: whether the vectors of this
-    store are bytes nevertheless, because the extension came later.
-    """
+    on until enough of what it finds passes the filters (version 0.8 or later)."""
 
     schema: str
     scans_on: bool
-    bytes: bool
 
 
 class _Statements(NamedTuple):
@@ -129,9 +123,6 @@ def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequenc
     0.8 or later, the vectors have at most MOST_INDEXED_DIMENSIONS, and this role may create one. Raises InvalidSetting
     for vectors that are longer than pgvector takes.
     """
-    found = database.run(lambda db: _pgvector(database, db))
-    if found is not None and found.bytes:  # the extension came after the tables
-        database.run(lambda db: db.execute(database.statement(USE_PGVECTOR)))
     done, model, dimensions = 0, embedder.name, 0
     while most is None or done < most:
         if logs is None:
@@ -164,7 +155,7 @@ def nearest(database: PostgresDatabase, embedder: Embedder, query: str, where: S
 def _nearest(database: PostgresDatabase, model: str, wanted: Any, where: SqlFilter, limit: int) -> list[Place]:
     def work(db: Db) -> list[Place]:
         found = _pgvector(database, db)
-        if found is None or found.bytes:
+        if found is None:
             return _nearest_bytes(database, db, model, wanted, where, limit)
         statements = _Statements(database.schema, found.schema, model, len(wanted))
         places = list[Place]()
@@ -176,8 +167,7 @@ def _nearest(database: PostgresDatabase, model: str, wanted: Any, where: SqlFilt
 
 
 def _pgvector(database: PostgresDatabase, db: Db) -> _Pgvector | None:
-    """Return what is known of the extension; None if it is not there. It may come at any time, so this is asked anew
-    each time."""
+    """Return what is known of the extension; None if it was not there when the tables were created."""
     rows = database.rows(db, _STATE)
     return _Pgvector(*rows[0]) if rows else None
 
@@ -188,9 +178,8 @@ def _add(database: PostgresDatabase, model: str, places: Sequence[tuple[int, int
 
     def work(db: Db) -> None:
         with db.transaction():
-            database.rows(db, _LOCK)  # the column must not change its type before the commit
             found = _pgvector(database, db)
-            if found is None or found.bytes:
+            if found is None:
                 statement, stored = database.statement(_ADD_BYTES), [vector.tobytes() for vector in vectors]
             else:
                 if vectors.shape[1] > MOST_DIMENSIONS:
@@ -210,7 +199,7 @@ def _index(database: PostgresDatabase, model: str, dimensions: int) -> None:
 
     def work(db: Db) -> None:
         found = _pgvector(database, db)
-        if found is None or found.bytes or not found.scans_on:
+        if found is None or not found.scans_on:
             return
         statements = _Statements(database.schema, found.schema, model, dimensions)
         if _is_indexed(db, statements):

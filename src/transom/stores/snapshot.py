@@ -228,25 +228,18 @@ def _fetched(view: View, seq: int | None, kind: type[Head | Sent]) -> Entry | No
 
 
 def _numbers_out(value: object) -> bytes | tuple[object, ...]:
-    """Encode what msgspec does not know: a vector as a tuple, an int vector as little-endian bytes."""
+    """Encode what msgspec does not know: a vector as a tuple, an int vector as bytes."""
     if isinstance(value, Vector):
         return tuple(cast("Vector[object]", value))
     assert isinstance(value, IntVector)
-    return _little_endian(value.to_array()).tobytes()
+    return value.to_array().tobytes()
 
 
 def _numbers_in(kind: type, value: Any) -> Any:
     assert kind is IntVector
     numbers = array("q")
     numbers.frombytes(value if isinstance(value, bytes) else msgspec.convert(value, bytes))
-    return IntVector(_little_endian(numbers))
-
-
-def _little_endian(numbers: array[int]) -> array[int]:
-    """Swap the bytes of the numbers, in place, on a big-endian machine: snapshots are little-endian."""
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    return IntVector(numbers)
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_numbers_out)
@@ -259,11 +252,11 @@ def _checksum(content: bytes) -> bytes:
 
 @cache
 def _tag() -> bytes:
-    """Return the bytes with which a snapshot begins. They have a hash of the library's version and of the definition of
-    every struct in a snapshot, so that no other version reads it."""
+    """Return the bytes with which a snapshot begins. They have a hash of the library's version, of the order of bytes
+    and of the definition of every struct in a snapshot, so that no other version and no other machine reads it."""
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and needed by few
 
-    seen: dict[str, str] = {"transom": version("transom")}
+    seen: dict[str, str] = {"transom": version("transom"), "bytes": sys.byteorder}
     kinds: list[Any] = [_Snapshot]
     while kinds:
         kind = kinds.pop()
