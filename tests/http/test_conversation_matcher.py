@@ -8,7 +8,7 @@ import pytest
 
 from transom.http import prefix_hashes
 from transom.http.conversation_matcher import Matcher
-from transom.stores.prefix_index import KnownPrefix, PrefixIndexInMemory
+from transom.stores.prefix_index import KnownPrefix, SqlitePrefixIndex
 from transom.wire.dialects import dialect_named
 
 START = prefix_hashes.begin("tenant", "", "openai")
@@ -29,7 +29,7 @@ def test_where_a_message_ends_counts() -> None:
 
 def known(count: int) -> Matcher:
     """A matcher that knows where so many messages end."""
-    matcher = Matcher(PrefixIndexInMemory())
+    matcher = Matcher(SqlitePrefixIndex())
     match = matcher.match(START, raw(*talk(count)), OPENAI)
     assert match.place is None
     assert len(match.new) == count

@@ -91,10 +91,8 @@ class Branch:
         self._length = view.length
 
     def _ordinal(self, view: View, seq: int, name: str) -> int:
-        """The ordinal of a logged result among those of its turn that name their call with the same word.
-
-        Results arrive in any order. So those of calls without ids are numbered in the order of the calls.
-        """
+        """The ordinal of a logged result among those of its turn that name their call with the same word. Results
+        arrive in any order, so those of calls without ids are numbered in the order of the calls."""
         unit = view.unit(key) if (key := view.unit_of[seq]) >= 0 else None
         if unit is not None and unit.seqs[0] == self._logged[-1].at and isinstance(self._newest, Assistant):
             index = unit.answered_calls[unit.seqs.index(seq) - 1]

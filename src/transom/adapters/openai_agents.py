@@ -126,10 +126,8 @@ class SessionProvider(ModelProvider):
         return TransomModel(model, self, name or str(getattr(model, "model", "")))
 
     async def _logged(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Log the result of a function, and clip it. A result with images or files is not logged here.
-
-        The clipped text is a rejection: the SDK takes another text in no other way.
-        """
+        """Log the result of a function, and clip it, unless it has images or files. The clipped text is a rejection:
+        the SDK takes another text in no other way."""
         item: Any = {"call_id": data.context.tool_call_id, "type": "function_call_output", "output": str(data.output)}
         is_content = isinstance(data.output, (list, ToolOutputText, ToolOutputImage, ToolOutputFileContent))
         shorter = None if is_content else await run_sync(self.session.tool_result, item)

@@ -80,10 +80,8 @@ class TransomPlugin(Plugin):
     async def _invoke_model(
         self, context: InvokeModelContext, next_fn: Callable[[InvokeModelContext], AsyncGenerator[Any, None]]
     ) -> AsyncGenerator[Any, None]:
-        """Send the window in place of all messages; if it was too long, a smaller one.
-
-        After the model's first event nothing is tried again.
-        """
+        """Send the window in place of all messages; if it was too long, a smaller one, before the model's first
+        event."""
         call = await run_sync(self._begin, context)
         while True:
             began = False

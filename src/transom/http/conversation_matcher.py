@@ -8,9 +8,9 @@ number of stored conversations: places are looked up by digest, in the store's i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -131,20 +131,13 @@ def _parsed(
     `before`: the canonical digest of the messages before `first`, and that of their outline.
     """
     placed = dialect.parse([decoded(raw) for raw in messages[first:]])
-    facts = [fact for _, fact in placed]
-    boundaries = [*_boundaries(placed, *before, len(messages) - first)]
-    return facts, [each._replace(messages=first + each.messages) for each in boundaries]
-
-
-def _boundaries(
-    placed: Sequence[tuple[int, Any]], digest: Digest, outline: Digest, messages: int
-) -> Iterator[_Boundary]:
-    yield _Boundary(0, digest, outline, 0)
-    ids: Digest | None = None
+    (digest, outline), ids = before, None
+    boundaries = [_Boundary(first, digest, outline, 0)]
     for number, (at, fact) in enumerate(placed):
         if number and at > placed[number - 1][0]:
-            yield _Boundary(at, digest, outline, number, ids)
+            boundaries.append(_Boundary(first + at, digest, outline, number, ids))
         ids = prefix_hashes.after_calls(outline, fact) if isinstance(fact, Assistant) else None
         digest, outline = prefix_hashes.after(digest, fact), prefix_hashes.outline_after(outline, fact)
     if placed:
-        yield _Boundary(messages, digest, outline, len(placed), ids)
+        boundaries.append(_Boundary(len(messages), digest, outline, len(placed), ids))
+    return [fact for _, fact in placed], boundaries

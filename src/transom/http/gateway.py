@@ -304,13 +304,9 @@ class Gateway:
     def _enter_when_free(
         self, opened: OpenConversation, length: int, body: CallBody, requester: Requester
     ) -> OpenConversation | None:
-        """Enter a conversation. If another process has it, wait until that is done. `length`: how many of its entries
-        the client knows.
-
-        Returns the conversation that the request is in now: it may be another object than `opened`, because others may
-        open and close it meanwhile. Returns None if its log says more than the client knows, or if the wait is over;
-        the request has left the conversation then. Raises UnknownLog.
-        """
+        """Enter a conversation, of which the client knows `length` entries, or wait until another process is done with
+        it. None, and the request has left it, if its log says more or the wait is over. It may be another object than
+        `opened`. Raises UnknownLog."""
         for pause in chain(pauses(self._wait), (None,)):
             try:
                 self._prepare(opened, body, requester)
@@ -362,10 +358,8 @@ class Gateway:
         return opened
 
     def _prepare(self, opened: OpenConversation, body: CallBody, requester: Requester) -> None:
-        """Open the conversation if it is closed, read what others have appended, and hold its lease.
-
-        Raises ConversationBusy, and what the store raises. If it raises, the request has left the conversation.
-        """
+        """Open the conversation if it is closed, read what others have appended, and hold its lease. If it raises, such
+        as ConversationBusy, the request has left the conversation."""
         try:
             if opened.conversation is None:
                 with self._lock:

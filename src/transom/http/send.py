@@ -230,10 +230,8 @@ def _without(headers: Any, dropped: frozenset[str]) -> _RawHeaders:
 
 @lru_cache(maxsize=8)
 def _stream(library: str) -> Any:
-    """The class of a response's stream, made for this library: for sync clients and for async ones.
-
-    Closing a stream closes the server's response, and ends the exchange.
-    """
+    """The class of a response's stream, for this library, sync and async. Closing it closes the server's response, and
+    ends the exchange."""
     http = import_module(library)
 
     class Stream(http.SyncByteStream, http.AsyncByteStream):

@@ -115,10 +115,8 @@ class _OfRunningLoop:
 
 
 def _wrapped_genai(client: Any, gateway: Gateway) -> Any:
-    """A copy of a `genai.Client` whose requests go through the gateway. Raises InvalidSetting if it signs them.
-
-    All parts of such a client hold its API client, so each part is copied too.
-    """
+    """A copy of a `genai.Client` whose requests go through the gateway: all its parts hold its API client, so each is
+    copied. Raises InvalidSetting if it signs them."""
     old = client._api_client
     new = copy(old)
     new._httpx_client = _with_transport(old._httpx_client, gateway)

@@ -52,7 +52,8 @@ class Imported(Struct, frozen=True, kw_only=True):
       many facts of the file the user had taken back: they are stored, and never sent.
     - `remarks`: one line for each kind of thing that was stored and no window shows, or that was not stored because it
       is no message, and for a file that is shorter than what was imported before.
-    - `skipped`: one line for each thing that could not be read and was left out since the conversation before.
+    - `skipped`: one line for each thing that could not be read and was left out since the conversation before; of the
+      last conversation of a file also for what follows it.
     """
 
     conversation: str
@@ -89,7 +90,7 @@ def import_file(
     - `counter`: counts the tokens that entries are stored with (default: o200k). `clock`: gives the time of entries
       whose messages have none.
     - `on_skip`: called with one line of text for everything that is left out. These lines are in `Imported.skipped`
-      too, but for those behind the last conversation of a file.
+      too, but for those of a file without a conversation.
     - `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the file.
 
     The call itself raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for an
@@ -158,11 +159,7 @@ class _FileImport(Struct, kw_only=True):
         return lambda part: self.on_progress((number + part) / files, label)
 
     def _import(self, path: Path, label: str, progress: Callable[[float], None]) -> Iterator[Imported]:
-        """Import one file and yield what became of each conversation in it.
-
-        `label`: how messages name the file; its stem names a conversation that has no id. `progress`: called with the
-        share of the file that is done. Raises InvalidMessage.
-        """
+        """Import one file, whose name in messages is `label`, and yield what became of each conversation in it."""
         options = ReadOptions(format=self.format, on_skip=self.on_skip)
         kind, stem = "", stem_of(label)
         if not is_zip(path):
@@ -172,11 +169,26 @@ class _FileImport(Struct, kw_only=True):
             yield from self._session(path, label, kind, progress)
             return
         notes: list[str] = []
-        reader = Reader(path, replace(options, on_skip=self._noted(notes)), label=label)
-        for record in self._named(reader):
-            progress(reader.progress)
-            yield replace(self._document(record, stem), skipped=tuple(notes))
-            notes.clear()
+        noted = self._noted(notes)
+        reader = Reader(path, replace(options, on_skip=noted), label=label)
+        last: Imported | None = None  # yielded when the next one is there, or the end: what follows it may be left out
+        try:
+            for record in self._named(reader):
+                if last is not None:
+                    yield last
+                    last = None
+                progress(reader.progress)
+                last = replace(self._document(record, stem), skipped=tuple(notes))
+                notes.clear()
+        except Exception as problem:
+            if last is None:
+                raise
+            if not (self.in_folder and isinstance(problem, InvalidMessage)):
+                yield last
+                raise
+            noted(skipped_file(problem))
+        if last is not None:
+            yield replace(last, skipped=(*last.skipped, *notes))
 
     def _noted(self, notes: list[str]) -> OnSkip:
         """Return a function that adds a line about something left out to `notes`, and reports it to `on_skip` too."""
@@ -280,20 +292,14 @@ class _FileImport(Struct, kw_only=True):
     # ---- the store
 
     def _named(self, records: Iterator[Recorded]) -> Iterator[Recorded]:
-        """Return the conversations as they come.
-
-        If --id was given, the first two are read at once, and InvalidSetting is raised if there are two.
-        """
+        """Return the conversations as they come. Raises InvalidSetting at once if --id was given and there are two."""
         first = list(islice(records, 2)) if self.id is not None else []
         if len(first) == 2:
             raise InvalidSetting(_SEVERAL)
         return chain(first, records)
 
     def _take_name(self, wanted: str, stem: str, fits: Callable[[StoredLog], bool], known_as: str | None = None) -> str:
-        """Choose the name for the next conversation, and note it as taken: `--id`, or what `name_in` returns.
-
-        `stem`: the name of the file. Raises InvalidSetting if --id was given for a second conversation.
-        """
+        """Choose the name for the next conversation, and note it as taken: `--id`, or what `name_in` returns."""
         if self.id is not None:
             if self.names:
                 raise InvalidSetting(_SEVERAL)

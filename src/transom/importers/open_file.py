@@ -53,22 +53,13 @@ _MARKS = {
 }
 """How files in other encodings than UTF-8 begin. PowerShell writes UTF-16. The longer marks come first."""
 
-_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFDIR: "a folder",
-}
-"""The kinds of files that are not read, by the file type of `stat`."""
-
 
 class NotRegularError(InvalidMessage):
     """Raised for a path that is no regular file, such as a pipe. In a folder such a file is skipped."""
 
-    def __init__(self, path: Path, mode: int) -> None:
-        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
-        super().__init__(str(path), f"it is {kind}, and only regular files are read; pipe data to `-` instead")
+    def __init__(self, path: Path) -> None:
+        why = "it is a pipe, a device or the like, and only regular files are read; pipe data to `-` instead"
+        super().__init__(str(path), why)
 
 
 class FileLine(Struct, frozen=True):
@@ -181,14 +172,12 @@ def files_in(folder: Path) -> list[Path]:
 
 def _open_regular(path: Path) -> IO[bytes]:
     """Open a regular file for reading; never waits for the writer of a pipe. Raises NotRegularError for other files."""
-    mode = path.stat().st_mode  # opening a device may already have an effect
-    if not stat.S_ISREG(mode):
-        raise NotRegularError(path, mode)
+    if not path.is_file() and path.stat():  # opening a device may already have an effect
+        raise NotRegularError(path)
     raw = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
-    mode = os.fstat(raw.fileno()).st_mode  # it may have been replaced meanwhile
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):  # it was replaced meanwhile
         raw.close()
-        raise NotRegularError(path, mode)
+        raise NotRegularError(path)
     return raw
 
 

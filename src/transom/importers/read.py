@@ -106,10 +106,7 @@ class Reader(Iterator[Recorded]):
                 self._file = None
 
     def _read_archive(self, path: Path, label: str) -> Iterator[Recorded]:
-        """Yield the conversations of the files in a zip archive.
-
-        A file in it that is no conversation is reported and left out; if no file is one, the first error is raised.
-        """
+        """Yield the conversations in a zip archive, as the class says."""
         found, refused = False, None
         done = self._done
         try:
@@ -201,11 +198,8 @@ def _in_file(file: OpenFile, options: ReadOptions) -> Iterator[Recorded]:
 
 
 def _begun(file: OpenFile) -> tuple[FileLine | None, Iterator[FileLine]]:
-    """Read the beginning of a file that was not read yet. Blank lines do not count.
-
-    If it is a document, one JSON value on one or several lines, return its first line. For any other file, also an
-    empty one, return None and all its lines.
-    """
+    """Read the beginning of a file. If it is a document, one JSON value on one or several lines, return its first line;
+    else None and all its lines. Blank lines do not count."""
     lines = file.lines()
     first = next(lines, None)
     if first is None:
@@ -230,10 +224,8 @@ def _goes_on(first: FileLine, file: OpenFile) -> bool:
 
 
 def _recognised(lines: Iterator[FileLine], options: ReadOptions) -> tuple[str, Iterator[FileLine]] | None:
-    """Decide how a file with one value a line is laid out. Return that, and all its lines; None if there is no line.
-
-    Raises InvalidMessage if the first UNDECIDED lines are not JSON, or none of them can be recognised.
-    """
+    """Return how a file with one value a line is laid out, and all its lines; None if there is no line. Raises
+    InvalidMessage if none of the first UNDECIDED lines can be recognised."""
     before: list[FileLine] = []
     broken: InvalidMessage | None = None
     unknown: InvalidMessage | None = None
@@ -266,10 +258,7 @@ def _layout_of(value: object, options: ReadOptions) -> str:
 
 
 def _values(lines: Iterator[FileLine], options: ReadOptions) -> Iterator[object]:
-    """Yield the values of lines that are parts of one conversation.
-
-    A broken line is reported and left out, as the last line of a live session may be incomplete.
-    """
+    """Yield the values of lines that are parts of one conversation. A broken line is reported and left out."""
     for line in lines:
         try:
             yield parsed(line.text, line.where)

@@ -238,11 +238,12 @@ def events_of(kind: str, values: Iterable[object], where: str, options: ReadOpti
     if kind != options.session:
         return values
     first = [*islice(values, UNDECIDED)]
-    if first and not any(
-        SESSIONS[kind].is_line(each) or (kind == "codex" and request_bodies.is_item(each)) for each in first
-    ):
-        raise wrong_format(where, kind, next(filter(session_format, first), first[-1]))
-    return chain(first, values)
+    for each in first:
+        if SESSIONS[kind].is_line(each) or (kind == "codex" and request_bodies.is_item(each)):
+            return chain(first, values)
+        if session_format(each) or each is first[-1]:
+            raise wrong_format(where, kind, each)
+    return values
 
 
 def require_no_session(value: object, where: str, options: ReadOptions) -> None:
@@ -298,9 +299,7 @@ _DIALECTS = frozenset({"openai", "responses", "anthropic", "gemini", "openai_age
 
 
 def _listed(items: list[object], where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
-    """Yield the conversations of a list, whose items are bodies, lists of messages, messages, or events of a
-    session.
-    """
+    """Yield the conversations of a list of bodies, lists of messages, messages, or events of a session."""
     if options.session or not items or not all(is_conversation(item) or isinstance(item, list) for item in items):
         yield from _one_list(items, where, name, options)
         return

@@ -122,10 +122,8 @@ def _parsed(body: object) -> object:
 
 
 def _leaves(value: object, depth: int, *, is_error: bool, key: str = "") -> Iterator[tuple[str, str | int]]:
-    """The texts and numbers of an error, each with its key.
-
-    `is_error`: everything in the value belongs to the error. If false, only error events and finish reasons are read.
-    """
+    """The texts and numbers of an error, each with its key. `is_error`: everything in the value belongs to it; if
+    false, only error events and finish reasons are read."""
     if depth == 0:
         return
     if isinstance(value, dict):
@@ -182,11 +180,9 @@ def _is_code(word: str) -> bool:
 
 
 def _is_too_long(status: int | None, text: str, fields: str, found: dict[str, int]) -> bool:
-    """Whether an error says that the request is too long: by the numbers in its text (more input than the limit), by a
-    known phrase, or by status 413. False for look-alikes and for errors about the length of the answer.
-
-    `fields`: the names of its fields with numbers. `found`: the numbers, by what they count.
-    """
+    """Whether an error says that the request is too long: by its numbers (`found`, by what they count), by a known
+    phrase, or by status 413. False for look-alikes, and for errors about the answer. `fields`: the names of its fields
+    with numbers."""
     said = f"{text} {fields}"
     if any(re.search(rule, said) for rule in error_patterns.OTHER_MATTERS):
         return False
@@ -235,15 +231,9 @@ def _in_digits(short: re.Match[str]) -> str:
 
 
 def _numbers_in(text: str) -> dict[str, int]:
-    """The numbers in the text, by name: "limit", "input", "output".
-
-    Patterns name them. If these do not suffice, the larger one of two numbers is the input and the other one the limit.
-    That holds if:
-
-    - no pattern names an output, or an input above the limit;
-    - the text mentions the input, and the unit of its sizes;
-    - it has exactly two different numbers that are long enough for `_NUMBER`.
-    """
+    """The numbers in the text, by name: "limit", "input", "output". If patterns name neither an output nor an input
+    above the limit, the larger one of exactly two different numbers is the input and the other one the limit, provided
+    that the text mentions the input and the unit of its sizes."""
     found = _named_numbers(text)
     if "output" in found or found.get("input", 0) > found.get("limit", inf):
         return found

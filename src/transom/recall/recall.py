@@ -172,9 +172,7 @@ class _Found:
         self.ranked = [at for at, _ in sorted(best, key=lambda one: (-one[1], -one[0]))]
 
     def _with_phrases(self, asking: str) -> dict[int, float]:
-        """Return the scores, raised for the best passages by each two adjacent words that they share with the
-        message.
-        """
+        """Return the scores, raised for the best passages by each two adjacent words of the message that they have."""
         found, wanted = dict(self.own), set(pairwise(words_in(asking)))
         for at in nlargest(RANKED_BY_PHRASES, found, key=lambda at: (found[at], at)):
             shared = wanted & set(pairwise(words_in(self.text_of(self.index.passages[at]))))
@@ -269,10 +267,7 @@ class _AlreadyShown:
 
 def _with_neighbours(scores: dict[int, float], share: float, alive: range) -> dict[int, float]:
     """Add to each score a share of the better score of the two passages beside it, and a smaller share of those after
-    these.
-
-    Passages without a score of their own get one too.
-    """
+    these. Passages without a score get one too."""
     row = [0.0, 0.0, *(scores.get(at, 0.0) for at in alive), 0.0, 0.0]
     near = zip(alive, row, row[1:], row[2:], row[3:], row[4:], strict=False)
     raised = (

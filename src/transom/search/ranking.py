@@ -202,12 +202,9 @@ class _PostingLists:
 
 
 def _chosen(present: Sequence[str], lists: _PostingLists) -> list[list[int]]:
-    """Choose the lists of rows to rank by: those of the rarest words, as long as together they have at most MOST_ROWS
-    rows. `present`: the words, the rarest first.
-
-    If all words are commoner than that: the newest rows that have two of the rarest words, and if those are few, the
-    newest that have the rarest.
-    """
+    """Choose the lists of rows to rank by: those of the rarest words (`present` begins with them), as long as they have
+    at most MOST_ROWS rows. If all are commoner: the newest rows with two of the rarest, and if those are few, with the
+    rarest."""
     chosen: list[list[int]] = []
     total = 0
     for term in present:
@@ -224,11 +221,8 @@ def _chosen(present: Sequence[str], lists: _PostingLists) -> list[list[int]]:
 
 
 def _rows(db: sqlite3.Connection, words: str, where: FtsFilter, most: int = MOST_ROWS) -> list[int]:
-    """Return the numbers of the rows that match, the highest (newest conversation) first; at most `most` + 1.
-
-    The dates are compared before the limit is applied. Otherwise all of the newest rows could be outside the dates, and
-    nothing would be found.
-    """
+    """Return the numbers of the rows that match, the newest first, at most `most` + 1. Dates are compared before the
+    limit is applied: else all of the newest rows could be outside them."""
     statement, values = MATCHING, where.times
     if where.between:
         statement += f" AND EXISTS (SELECT 1 FROM entries AS entry WHERE row = words.rowid{where.between})"  # noqa: S608 - a text of ours
@@ -239,11 +233,8 @@ def _rows(db: sqlite3.Connection, words: str, where: FtsFilter, most: int = MOST
 
 
 def _ranked(db: sqlite3.Connection, words: Sequence[list[int]], where: FtsFilter) -> Iterator[int]:
-    """Yield the rows that have any of these words, the best first: BM25, with each word counted once in a row.
-
-    `words`: for each word the rows that have it. Only for the best MOST_LENGTHS rows the length is taken into account;
-    among equals the newer row is first.
-    """
+    """Yield the rows in these lists, one of each word, the best first: BM25, with each word counted once in a row, and
+    the length of the best MOST_LENGTHS rows. Among equals the newer row is first."""
     among = _size(db, where)
     scores: dict[int, float] = {}
     for rows in words:
@@ -275,9 +266,7 @@ def _lengths(db: sqlite3.Connection, rows: Sequence[int]) -> dict[int, int]:
 
 
 def _numbers(sizes: bytes) -> list[int]:
-    """Decode the word counts of a row's columns as FTS5 stores them: 7 bits a byte, the last byte of a number below
-    128.
-    """
+    """Decode the word counts of a row's columns as FTS5 stores them: 7 bits a byte, the last one below 128."""
     numbers, value = list[int](), 0
     for byte in sizes:
         value = value << 7 | byte & 127

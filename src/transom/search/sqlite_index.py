@@ -138,9 +138,7 @@ class SqliteIndex:
         return done
 
     def _ensure_log_row(self, db: sqlite3.Connection, stamp: LogStamp, log: LogSource) -> tuple[int, int]:
-        """Return the id of a conversation in the index, and how many of its entries are indexed; adds a row for a new
-        one.
-        """
+        """Return the id of a conversation in the index, and how many of its entries are indexed; 0 for a new one."""
         found = db.execute("SELECT id, length FROM logs WHERE name = ?", (stored_name(stamp.name),)).fetchone()
         if found is not None:
             return found
@@ -168,10 +166,7 @@ class SqliteIndex:
         db.execute("INSERT INTO parts (rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (last,))
 
     def _handle(self, name: str) -> LogSource:
-        """Open a log, or refresh it if it is open.
-
-        A few logs are kept open, because some stores read a whole log to open it.
-        """
+        """Open a log, or refresh it if it is open: some stores read a whole log to open it."""
         if (log := self._handles.pop(name, None)) is not None:
             with suppress(UnknownLog):
                 log.refresh()
@@ -211,11 +206,7 @@ class SqliteIndex:
     def _hit(
         self, db: sqlite3.Connection, row: int, score: float, filters: SearchFilters, query: str, terms: Sequence[str]
     ) -> SearchHit | None:
-        """Make the hit of a row.
-
-        None if, according to the table of conversations, it is another user's or session's, or an own log's that nobody
-        named.
-        """
+        """Make the hit of a row. None for another user's or session's, and for an own log's that nobody named."""
         owner = "SELECT name, user_id, session_id FROM logs WHERE id = ?"
         name, *ids = db.execute(owner, (row >> SEQ_BITS,)).fetchone()
         if filters.conversations is None and is_own_log(true_name(name)):

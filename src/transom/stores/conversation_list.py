@@ -153,8 +153,6 @@ def _title_of(entry: Entry) -> str:
 
 
 def _dialect_of(counter: str) -> str | None:
-    """Return the dialect in the name of a token counter: "openai" for TOKENIZER, DIALECT for TOKENIZER/DIALECT; None if
-    empty.
-    """
+    """Return the dialect in the name of a token counter, "openai" if it names none; None if it is empty."""
     _, slash, dialect = counter.rpartition("/")
     return (dialect if slash else "openai") if counter else None

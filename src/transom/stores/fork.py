@@ -91,11 +91,7 @@ def _waiting_sub_agents(store: Store, source: StoredLog, stop: int) -> list[tupl
 
 def _copy(store: Store, source: StoredLog, name: str, then: Entry) -> None:
     """Create the conversation `name` from the entries of `source` before `then`, its snapshot if that covers no more,
-    and `then`. Raises Conflict if there is a conversation by that name.
-
-    The log's own `copy_to` does this in one transaction, if it has one; else all entries are appended at once, and then
-    the snapshot is saved.
-    """
+    and `then`. Raises Conflict if there is a conversation by that name."""
     if (own := getattr(source, "copy_to", None)) is not None:
         own(name, then.seq, then)
         return

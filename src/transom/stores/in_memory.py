@@ -92,11 +92,8 @@ class MemoryLog:
                 content.lease = NO_LEASE
 
     def _current(self) -> _Content:
-        """Return the content of the conversation that this handle belongs to.
-
-        Raises UnknownLog if that was forgotten and the handle knows entries of it. If it knows none, the handle goes
-        over to the conversation that has the name now.
-        """
+        """Return the content that this handle belongs to: of the conversation that has the name now, if it knows no
+        entry. Raises UnknownLog if it was forgotten."""
         if self._content.forgotten:
             if self._n:
                 raise log_forgotten(self.name)

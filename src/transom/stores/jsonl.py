@@ -62,7 +62,7 @@ from transom.stores.jsonl_format import (
     scan,
 )
 from transom.stores.local_store import LocalStore
-from transom.stores.prefix_index import PrefixIndexFile, PrefixIndexInMemory
+from transom.stores.prefix_index import SqlitePrefixIndex
 
 _logger = logging.getLogger(__name__)
 
@@ -181,10 +181,7 @@ class JsonlLog:
             raise
 
     def _catch_up(self, file: IO[bytes]) -> int:
-        """Index what others appended and cut off an unfinished append; return the bytes cut.
-
-        The caller holds the file's lock.
-        """
+        """Index what others appended and cut off an unfinished append, under the file's lock; return the bytes cut."""
         self._check_same_log(file)
         size = os.fstat(file.fileno()).st_size
         if size == self._end:
@@ -198,11 +195,8 @@ class JsonlLog:
     # ---- opening
 
     def _repair(self) -> None:
-        """Cut off an unfinished append, or ignore it where the file may only be read.
-
-        Sets `repaired` and logs a warning. It takes the file's lock first: then the writer of the append is known to be
-        dead.
-        """
+        """Cut off an unfinished append, whose writer is dead once its lock is ours; ignore it where the file may only
+        be read."""
         try:
             with self._path.open("r+b", buffering=0) as file, locked(file):
                 tail, done = self._catch_up(file), "cut"
@@ -221,9 +215,8 @@ class JsonlLog:
         return not self._end and self._path.exists() and not self._path.stat().st_size
 
     def _report_empty_file(self) -> None:
-        """Say in `repaired`, and in a warning, that the file is empty. First it takes the lock of the folder and looks
-        again, because somebody may just be writing the first append.
-        """
+        """Say in `repaired`, and in a warning, that the file is empty, unless somebody is just writing the first
+        append."""
         with suppress(OSError), self._store.lock(shared=True):  # a folder that may only be read has no writer
             self._index()
         if self._is_empty_file():
@@ -234,11 +227,8 @@ class JsonlLog:
     # ---- reading
 
     def _look(self) -> int:
-        """Index the file without waiting for a writer, and return how many bytes at its end belong to no whole append.
-
-        If the file seems damaged, a writer may be in the middle of an append or a repair: then it waits for the lock
-        and indexes again.
-        """
+        """Index the file without waiting for a writer; return how many bytes at its end belong to no whole append. If
+        it seems damaged, a writer may be at work: then wait for the lock and index again."""
         with self._absence_allowed():
             try:
                 return self._index()
@@ -248,9 +238,7 @@ class JsonlLog:
         return 0
 
     def _index(self) -> int:
-        """Take in the whole appends behind the known ones; return how many bytes at the file's end belong to no whole
-        append.
-        """
+        """Take in the whole appends behind the known ones; return how many bytes at the end belong to none."""
         with self._path.open("rb") as file:
             self._check_same_log(file)
             size = os.fstat(file.fileno()).st_size
@@ -288,11 +276,8 @@ class JsonlLog:
 
     @contextmanager
     def _absence_allowed(self) -> Generator[None]:
-        """Treat a file that does not exist as an empty log: FileNotFoundError within the block is ignored.
-
-        Raises UnknownLog instead if this handle knows entries of the file; StoreUnavailable for other errors of the
-        system.
-        """
+        """Treat a file that does not exist as an empty log. Raises UnknownLog instead if this handle knows entries of
+        it; StoreUnavailable for other errors of the system."""
         with os_errors_translated(self._path):
             try:
                 yield
@@ -349,7 +334,7 @@ class JsonlStore(LocalStore):
     def names(self, prefix: str = "") -> list[str]:
         return listed_names((found.name for found, _ in self._headers(self._paths())), prefix)
 
-    def prefix_index(self) -> PrefixIndexFile | PrefixIndexInMemory:
+    def prefix_index(self) -> SqlitePrefixIndex:
         private_files.make_folder(self.path)  # it may have been removed
         return super().prefix_index()
 
@@ -405,10 +390,8 @@ class JsonlStore(LocalStore):
 
     @staticmethod
     def _headers(paths: Iterable[Path]) -> list[tuple[Header, int]]:
-        """Return the header of each log in these files, and the size of its file, in the order of creation.
-
-        A file with a damaged header is left out: opening it reports that.
-        """
+        """Return the header of each log in these files, and the size of its file, in the order of creation. A file with
+        a damaged header is left out: opening it reports that."""
         found: list[tuple[Header, int]] = []
         for path in paths:
             with os_errors_translated(path), suppress(ValueError, FileNotFoundError), path.open("rb") as file:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from transom.search.source import StoreSource
 from transom.stores.base import no_such_log
-from transom.stores.prefix_index import PrefixIndexFile, PrefixIndexInMemory
+from transom.stores.prefix_index import MEMORY, SqlitePrefixIndex
 
 if TYPE_CHECKING:
     from transom.search.sqlite_index import SqliteIndex
@@ -21,7 +21,7 @@ class LocalStore:
     _prefix_file: Path | None = None
     """The files of the two indexes. None: the index is in memory."""
     _words: SqliteIndex | None = None
-    _prefixes: PrefixIndexFile | PrefixIndexInMemory | None = None
+    _prefixes: SqlitePrefixIndex | None = None
 
     def search_index(self) -> SqliteIndex:
         """Return the search index of this store, which is a file beside the store's data. It is in memory if the store
@@ -32,12 +32,11 @@ class LocalStore:
             self._words = SqliteIndex(cast("StoreSource", self), self._search_file)
         return self._words
 
-    def prefix_index(self) -> PrefixIndexFile | PrefixIndexInMemory:
+    def prefix_index(self) -> SqlitePrefixIndex:
         """Return the index of message prefixes (`stores.prefix_index`), which is a file beside the store's data, or in
         memory if the store is. It is closed with the store."""
         if self._prefixes is None:
-            file = self._prefix_file
-            self._prefixes = PrefixIndexInMemory() if file is None else PrefixIndexFile(str(file))
+            self._prefixes = SqlitePrefixIndex(str(self._prefix_file or MEMORY))
         return self._prefixes
 
     def forget(self, name: str) -> None:
@@ -59,9 +58,9 @@ class LocalStore:
 
     def close(self) -> None:
         """Close the two indexes. The next use opens or makes them again; message prefixes in memory stay."""
-        for index in (self._words, self._prefixes):
-            if index is not None:
-                index.close()
-        self._words = None
-        if self._prefix_file is not None:
+        if self._words is not None:
+            self._words.close()
+        if self._prefixes is not None and self._prefix_file is not None:
+            self._prefixes.close()
             self._prefixes = None
+        self._words = None

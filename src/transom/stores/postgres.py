@@ -149,11 +149,8 @@ class PostgresLog(RowLog):
             self._must_have(expect)  # else it was forgotten since: the next try begins it anew
 
     def _append(self, pairs: Sequence[tuple[bytes, bytes | None]], expect: int) -> int | None:
-        """Store entries, as `split_entry` returns them, and return the id of the log. None, with nothing stored, if the
-        log has another length than expected, or was forgotten.
-
-        An append has a random number: by that a second try finds out whether the first one was stored.
-        """
+        """Store entries, as `split_entry` returns them, and return the id of the log; None, with nothing stored, if it
+        has another length or was forgotten. By a random number a second try finds out whether the first was stored."""
         database, known, number = self._store.database, self._id, secrets.randbits(63)
         keys = [None if body is None else bytes.fromhex(body_key(body)) for _, body in pairs]
         bodies = {key: body for key, (_, body) in zip(keys, pairs, strict=True) if key is not None}
@@ -251,10 +248,7 @@ class PostgresLog(RowLog):
         self._store.database.fetch(_RELEASE_LEASE, sha256(raw_name(self.name)).digest(), holder)
 
     def _look(self) -> tuple[int | None, int]:
-        """Read the log's id and length from the server.
-
-        Raises UnknownLog if the conversation of this handle was forgotten.
-        """
+        """Read the log's id and length from the server. Raises UnknownLog if its conversation was forgotten."""
         database = self._store.database
         if self._id is None:
             rows = database.fetch(_BY_NAME, sha256(raw_name(self.name)).digest())
@@ -378,9 +372,7 @@ def _delete_entries(database: PostgresDatabase, db: Db, log: int) -> None:
 
 
 def _key(name: str) -> str:
-    """Return the key of a conversation in announcements: a hash, since anyone in the database can read them and they
-    are short.
-    """
+    """Return the key of a conversation in announcements: a hash, since anyone in the database can read them."""
     return sha256(raw_name(name)).hexdigest()
 
 

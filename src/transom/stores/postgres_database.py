@@ -261,10 +261,7 @@ class PostgresDatabase:
         return Connection.connect(**self._settings, autocommit=True)  # pyright: ignore[reportArgumentType]
 
     def _prepare(self) -> None:
-        """Create or migrate the tables.
-
-        It connects without the pool, which would report a wrong password only as a timeout.
-        """
+        """Create missing tables. It connects without the pool, which reports a wrong password only as a timeout."""
         stop = time.monotonic() + RETRY_SECONDS_OPENING
         while True:
             connected = False

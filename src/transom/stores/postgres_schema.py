@@ -165,10 +165,7 @@ def qualified(statement: LiteralString, schema: str) -> bytes:
 
 
 def _version(db: Connection[Any], schema: str, place: str) -> int:
-    """Return the version of the tables in the schema; 0 if there are none.
-
-    Raises StoreDamaged if it is newer than ours.
-    """
+    """Return the version of the tables in the schema; 0 if there are none. Raises StoreDamaged if it is newer."""
     try:
         with db.transaction():
             row = db.execute(qualified("SELECT coalesce(max(version), 0) FROM {s}.migrations", schema)).fetchone()

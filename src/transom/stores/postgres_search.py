@@ -203,9 +203,7 @@ class PostgresIndex:
         return [each for each in changed if is_indexed(each.name, names)]
 
     def _index(self, changed: _Changed, most: int | None) -> int:
-        """Index the new entries of a conversation in batches, and return their number. It stops if another process has
-        indexed the next batch, or when `most` are done.
-        """
+        """Index the new entries of a conversation in batches, at most `most`, and return their number."""
         done, length = 0, changed.length
         with suppress(UnknownLog):  # forgotten meanwhile
             log = self._store.open(changed.name)
@@ -217,9 +215,8 @@ class PostgresIndex:
         return done
 
     def _add(self, log: IndexedLog, length: int, entries: Sequence[Entry]) -> bool:
-        """Index the entries of one batch, the first of which is entry `length`. False, with nothing stored, if another
-        process has indexed them, or if the conversation was forgotten.
-        """
+        """Index one batch, the first of which is entry `length`. False if another process has done it, or it was
+        forgotten."""
         texts, owner, counts = SearchTexts(), owner_of(log), Counter[str]()
         for entry in log.read(max(0, length - LOOK_BACK), length):
             texts.skip(entry)

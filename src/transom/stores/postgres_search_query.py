@@ -174,9 +174,8 @@ def rankings(database: PostgresDatabase, query: str, where: SqlFilter) -> list[R
 
 
 def _chosen(present: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Choose the words to rank by: the rarest ones, as long as together at most MOST_ROWS rows have them; but at least
-    one. `present`: the words, each with the count of its rows, the rarest first.
-    """
+    """Choose the rarest words (`present` begins with them), as long as at most MOST_ROWS rows have them; at least
+    one."""
     chosen, rows = [present[0]], present[0][1]
     for term, n in present[1:]:
         if rows + n > MOST_ROWS:
@@ -206,11 +205,8 @@ def _best(
     *,
     among: str | None = None,
 ) -> list[Place]:
-    """Rank the entries that have any of these words or phrases, the best first.
-
-    `terms`: each with the count of its rows. If more than MOST_ROWS rows have them, only the newest are ranked.
-    `among`: if given, only rows that have these words are looked at, the newest MOST_ROWS of them.
-    """
+    """Rank the entries that have any of these words or phrases, each given with the count of its rows, the best first:
+    of the newest MOST_ROWS, and with `among` only of rows that have these words."""
     words, counts = zip(*terms, strict=True)
     weights = [log(1 + MOST_ROWS / n) for n in counts]
     phrases = [_phrase(each) for each in words]

@@ -9,10 +9,9 @@ which is not synchronised with every write.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import Lock
 from typing import NamedTuple, Protocol
 
-from transom.search.index_file import IndexFile
+from transom.search.index_file import MEMORY, IndexFile
 from transom.search.source import stored_name, true_name
 from transom.sqlite_tables import Tables
 from transom.stores.base import Store
@@ -21,8 +20,8 @@ APPLICATION = 0x74727078
 """The application_id that marks the file as ours: "trpx" in ASCII."""
 _TABLES = Tables(
     APPLICATION,
-    1,
-    ("CREATE TABLE prefixes (key BLOB PRIMARY KEY, name TEXT NOT NULL, length INTEGER NOT NULL) WITHOUT ROWID",),
+    2,
+    ("CREATE TABLE prefixes (number INTEGER PRIMARY KEY, key BLOB UNIQUE, name TEXT NOT NULL, length INTEGER)",),
 )
 _AT_ONCE = 500
 """Keys in one statement."""
@@ -55,11 +54,13 @@ class PrefixIndex(Protocol):
         ...
 
 
-class PrefixIndexFile:
-    """An index in a SQLite file beside the store, for all processes that use the store."""
+class SqlitePrefixIndex:
+    """An index in a SQLite file beside the store, for all processes that use the store; or in the memory of this
+    process: then it has the newest `most` prefixes."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str = MEMORY, most: int = MOST_IN_MEMORY) -> None:
         self._file = IndexFile(path, _TABLES, "index of message prefixes")
+        self._most = most if path == MEMORY else None
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
         out: dict[bytes, KnownPrefix] = {}
@@ -74,7 +75,9 @@ class PrefixIndexFile:
     def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
         with self._file.writing() as db:
             rows = [(key, stored_name(place.name), place.length) for key, place in places]
-            db.executemany("INSERT OR REPLACE INTO prefixes VALUES (?, ?, ?)", rows)
+            db.executemany("INSERT OR REPLACE INTO prefixes (key, name, length) VALUES (?, ?, ?)", rows)
+            if self._most is not None:
+                db.execute("DELETE FROM prefixes WHERE number <= (SELECT max(number) FROM prefixes) - ?", (self._most,))
 
     def forget(self, names: Iterable[str]) -> None:
         with self._file.writing() as db:
@@ -88,37 +91,7 @@ class PrefixIndexFile:
         self._file.close()
 
 
-class PrefixIndexInMemory:
-    """An index in the memory of this process. It has the newest `most` prefixes."""
-
-    def __init__(self, most: int = MOST_IN_MEMORY) -> None:
-        self._most, self._places = most, dict[bytes, KnownPrefix]()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
-        return {key: place for key in keys if (place := self._places.get(key)) is not None}
-
-    def add(self, places: Iterable[tuple[bytes, KnownPrefix]]) -> None:
-        with self._lock:
-            for key, place in places:
-                self._places.pop(key, None)  # the newest is the last
-                self._places[key] = place
-            while len(self._places) > self._most:
-                del self._places[next(iter(self._places))]
-
-    def forget(self, names: Iterable[str]) -> None:
-        gone = set(names)
-        with self._lock:
-            self._places = {key: place for key, place in self._places.items() if place.name not in gone}
-
-    def close(self) -> None:
-        """Do nothing: what it has stays for as long as the object lives."""
-
-
 def prefix_index(store: Store) -> PrefixIndex:
     """Return the prefix index of a store; for a store without one, a new one in memory."""
     own = getattr(store, "prefix_index", None)
-    return PrefixIndexInMemory() if own is None else own()
+    return SqlitePrefixIndex() if own is None else own()

@@ -165,11 +165,8 @@ def _flat(slots: Sequence[Slot]) -> tuple[list[Unit | FoldedSlot], list[int]]:
 
 
 def _tree(view: View, flat: Iterable[Slot], child_counts: Iterable[int], still_open: Sequence[int]) -> tuple[Slot, ...]:
-    """Build the slots again from the lists that `_flat` made.
-
-    Pinned units and units outside folds get their entries. Units outside folds whose keys are in `still_open` get their
-    open calls.
-    """
+    """Build the slots again from the lists that `_flat` made. Pinned units and units outside folds get their entries;
+    of the latter, those whose keys are in `still_open` get their open calls."""
     slots: list[Slot] = []
     counts = iter(child_counts)
     for slot in flat:

@@ -149,10 +149,8 @@ class SqliteLog(RowLog):
             db.execute(_RELEASE_LEASE, (stored_name(self.name), holder))
 
     def _row_for(self, log: int, seq: int, row: _Row) -> tuple[int, int, bytes, str | None, int]:
-        """Make the row for another log from a row of this one.
-
-        Raises StoreDamaged: a new checksum must not hide damage.
-        """
+        """Make the row for another log from a row of this one. Raises StoreDamaged: a new checksum must not hide
+        damage."""
         found, body, blob, _ = row
         if found != seq:
             raise self._damaged(seq, "it is missing")
@@ -174,10 +172,7 @@ class SqliteLog(RowLog):
         raise store_damaged(place, why, f"restore it from a backup, or {way_out}")
 
     def _find_id(self, db: sqlite3.Connection) -> int | None:
-        """Return the log's id, None if nothing was stored.
-
-        Raises UnknownLog if it is not the log that this handle knows.
-        """
+        """Return the log's id, None if nothing was stored. Raises UnknownLog if it is not the log of this handle."""
         row = db.execute(_NAMED, (stored_name(self.name),)).fetchone()
         found = None if row is None else row[0]
         if self._id not in {None, found}:

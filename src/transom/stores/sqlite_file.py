@@ -225,11 +225,8 @@ _IMMUTABLE = "?mode=ro&immutable=1"
 
 
 def _uri(path: str) -> str:
-    """Return the URI with which SQLite opens the file.
-
-    If the file or its folder may only be read, and there is no write-ahead log with content beside it, the URI says
-    that the file is immutable. Else SQLite would need to write into the folder even to read the file.
-    """
+    """Return the URI with which SQLite opens the file. A file that may only be read, without a write-ahead log that has
+    content, is opened as immutable: else SQLite would write into the folder even to read."""
     whole = Path(path)
     if not whole.exists():  # first: a file that another thread creates meanwhile must not look unwritable
         return whole.as_uri()

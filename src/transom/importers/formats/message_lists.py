@@ -14,10 +14,8 @@ from transom.wire.fields import as_dict, as_items, first_of, objects_in, text
 
 
 def _under(key: str, name: str, label: str = "id") -> Callable[[Raw], Iterator[ConversationBody]]:
-    """Make the `bodies` of a container that has one list of messages, under `key`.
-
-    `name`: the format of the messages; `label`: the key of the conversation's id.
-    """
+    """Make the `bodies` of a container with one list of messages under `key`, in the format `name`. `label`: the key of
+    its id."""
 
     def bodies(value: Raw) -> Iterator[ConversationBody]:
         listed = cast("list[Any]", value[key])

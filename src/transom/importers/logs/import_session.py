@@ -172,11 +172,8 @@ class SessionFacts:
             yield branch, self._of_turn(branch, messages, where)
 
     def _of_turn(self, branch: str, turn: list[Said], where: str) -> list[New]:
-        """Make the facts of one turn.
-
-        At Anthropic, messages of one role that follow one another are read as one. If the turn begins with the role
-        that the last one ended with, its first fact is marked as a message of its own.
-        """
+        """Make the facts of one turn. At Anthropic, messages of one role that follow one another are read as one: so a
+        turn that begins with the role of the last one is marked as a message of its own."""
         said, facts = taken_messages(
             turn, self._dialect, lambda _, why: self._on_skip(f"{where}: an earlier message is left out, {why}")
         )

@@ -167,12 +167,8 @@ class ClaudeCodeReader(SessionReader):
         return {"role": "user", "content": line["content"]}
 
     def _add(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
-        """Take a message and hold it back. Return the messages that were held back before, if it begins a new turn of
-        the model or takes something back.
-
-        `number`: of its line. `parent`: the last message up to the line that it names as its parent; -1 if that line
-        is not known.
-        """
+        """Take a message and hold it back. Return what was held back before, if it begins a new turn of the model or
+        takes something back. `parent`: the last message up to the parent of its line; -1 if that line is not known."""
         plain = {"role": message["role"], "content": message["content"]}
         injected = _is_added(line) and not self._asks.get(branch)
         injected |= bool(line.get("isCompactSummary")) and number > 0
@@ -194,13 +190,9 @@ class ClaudeCodeReader(SessionReader):
         return events
 
     def _replaced(self, branch: str, line: Raw, message: Raw, number: int, parent: int) -> list[SessionEvent]:
-        """If a message of the user replaces an earlier prompt, record the messages from that prompt on as taken back,
-        and return the messages of the branch that were held back. Else return an empty list.
-
-        It replaces the last prompt with the same parent message, if the model has answered that prompt. A message
-        without a known parent (`parent` −1), tool results, summaries of compactions and messages that Claude Code adds
-        replace nothing.
-        """
+        """If a message of the user replaces the last prompt with the same parent message, and the model has answered
+        that prompt, record what followed it as taken back, and return what was held back; else an empty list. Results,
+        summaries, what Claude Code adds, and messages without a known parent (-1) replace nothing."""
         if _answers(message) or parent < 0 or _is_added(line) or line.get("isCompactSummary"):
             return []
         place = branch, parent, self._compactions
@@ -214,10 +206,8 @@ class ClaudeCodeReader(SessionReader):
         return list(_merged(self._turns.pop(branch, [])))
 
     def _branch(self, line: Raw, parent: str) -> str:
-        """Return the name of the branch that a line belongs to: a subagent's id, or empty for the session itself.
-
-        Older files do not name subagents: a first line without a known parent begins a new branch, "side-1" and so on.
-        """
+        """Return the branch of a line: a subagent's id, or empty for the session itself. Older files do not name
+        subagents: a first line without a known parent begins a new branch, "side-1" and so on."""
         agent = text(line, "parent_tool_use_id")
         if not line.get("isSidechain") and not agent:
             return ""
@@ -261,11 +251,8 @@ def _attached(attachment: Raw) -> Raw | None:
 
 
 def _attached_blocks(value: object, key: str = "") -> Iterator[Raw]:
-    """Yield the texts, images and documents in a value of an attachment as blocks.
-
-    `key`: the key that the value is under. A text is one for the model if that is one of `_TEXT_KEYS`, or the source of
-    a notebook's cell. A PDF file has no media type of its own.
-    """
+    """Yield the texts, images and documents in a value of an attachment as blocks. `key`: the key that the value is
+    under: only under `_TEXT_KEYS`, or as the source of a notebook's cell, a text is for the model."""
     if isinstance(value, str) and value.strip() and key in _TEXT_KEYS:
         yield {"type": "text", "text": value}
     elif isinstance(value, list):
@@ -292,9 +279,8 @@ def _is_added(line: Raw) -> bool:
 
 
 def _merged(held: list[Said]) -> list[Said]:
-    """Merge the messages of one turn: all blocks of the model become one message, at the place of its first, and tool
-    results that follow one another become one message.
-    """
+    """Merge the messages of one turn: all blocks of the model become one message, at the place of the first, and tool
+    results that follow one another another one."""
     out: list[Said] = []
     turn = -1
     for said in held:

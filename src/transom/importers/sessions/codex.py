@@ -164,10 +164,7 @@ def _type_of(item: Raw) -> str:
 
 
 def _instructions(meta: Raw) -> str | None:
-    """Return the system prompt of a session's first line, or None.
-
-    It is an object since 2026, and was a text before.
-    """
+    """Return the system prompt of a session's first line, or None: an object since 2026, and a text before."""
     found = meta.get("base_instructions") or meta.get("instructions")
     return text(as_dict(found), "text") or (found if isinstance(found, str) else None) or None
 
