@@ -20,7 +20,7 @@ from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavaila
 from transom.stores import JsonlStore, SqliteStore
 from transom.stores.blobs import encode_entry
 from transom.stores.files import locked
-from transom.stores.jsonl_format import Header, LogLine, encode_header, encode_line
+from transom.stores.jsonl_format import Header, encode_header, encode_line
 from transom.testing import entries_of, user_entries
 
 
@@ -390,8 +390,8 @@ def test_jsonl_a_file_that_somebody_is_about_to_write_is_no_damage(
         opening = ThreadPoolExecutor(1).submit(store.open, "trip")
         with pytest.raises(TimeoutError):
             opening.result(0.1)
-        line = LogLine(0, encode_entry(*user_entries(0, 1)))
-        path.write_bytes(encode_header(Header.new("trip", 2.0)) + encode_line(line))
+        line = encode_line(0, encode_entry(*user_entries(0, 1)))
+        path.write_bytes(encode_header(Header.new("trip", 2.0)) + line)
     log = opening.result(5)
     assert (list(log.read()), log.repaired, caplog.messages) == (user_entries(0, 1), "", [])
 
@@ -456,7 +456,7 @@ def test_jsonl_what_seems_damaged_may_be_half_a_repair(lines: tuple[Path, list[b
 
 def test_jsonl_not_an_entry(lines: tuple[Path, list[bytes]]) -> None:
     path, good = lines
-    path.write_bytes(b"".join([*good[:6], encode_line(LogLine(0, b'{"seq":5,"at":1.0}'))]))
+    path.write_bytes(b"".join([*good[:6], encode_line(0, b'{"seq":5,"at":1.0}')]))
     log = JsonlStore(str(path.parent)).open("trip")
     with pytest.raises(StoreDamaged, match="entry 5: not an entry"):
         log[5]

@@ -28,16 +28,7 @@ from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
 from transom.search.ranking import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word, shown
 from transom.search.snippets import snippet
-from transom.search.source import (
-    LogSource,
-    LogStamp,
-    StoreSource,
-    is_own_log,
-    log_stamps,
-    store_stamp,
-    stored_name,
-    true_name,
-)
+from transom.search.source import LogSource, LogStamp, StoreSource, is_own_log, log_stamps, stored_name, true_name
 from transom.search.vectors import nearest, update_vectors
 from transom.search.words import indexable, query_terms, text_of_indexed, words_of
 
@@ -68,7 +59,6 @@ class SqliteIndex:
         self._lock = RLock()
         self._opened: IndexFile | None = None
         self._handles: dict[str, LogSource] = {}
-        self._seen: object = None  # the stamp of the store when all of it had been indexed
 
     # ---- what is said is indexed
 
@@ -81,11 +71,7 @@ class SqliteIndex:
         """
         names = None if conversations is None else dict.fromkeys(conversations)
         with self._lock:
-            done, stamp = 0, store_stamp(self._store)
-            if names is not None or stamp is None or stamp != self._seen:
-                done = self._update(names, most)
-                if names is None and (most is None or done < most):
-                    self._seen = stamp
+            done = self._update(names, most)
             if embedder is not None:
                 with self._file.connection() as db:
                     logs = None if names is None else self._logs(db, names)
@@ -244,7 +230,6 @@ class SqliteIndex:
         if self._opened is None and (self._path is None or not self._path.exists()):
             return
         with self._lock:
-            self._seen = None
             file, removed = self._file, False
             with file.writing() as db:  # also waits for a process that is indexing it now
                 for number in self._logs(db, conversations):
@@ -256,7 +241,7 @@ class SqliteIndex:
     def close(self) -> None:
         """Close the file. The next use of the index opens it again."""
         with self._lock:
-            file, self._opened, self._seen = self._opened, None, None
+            file, self._opened = self._opened, None
             self._handles.clear()
             if file is not None:
                 file.close()

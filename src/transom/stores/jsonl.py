@@ -51,16 +51,7 @@ from transom.stores.files import (
     sync_folder,
     write_durably,
 )
-from transom.stores.jsonl_format import (
-    DamagedLine,
-    Header,
-    LogLine,
-    encode_header,
-    encode_line,
-    parse_header,
-    parse_line,
-    scan,
-)
+from transom.stores.jsonl_format import DamagedLine, Header, encode_header, encode_line, parse_header, parse_line, scan
 from transom.stores.local_store import LocalStore
 from transom.stores.prefix_index import SqlitePrefixIndex
 
@@ -159,9 +150,7 @@ class JsonlLog:
             if not rows:
                 return
             begin = b"" if self._end else encode_header(Header.new(self.name, system_clock()))
-            lines = [
-                encode_line(LogLine(left, row)) for left, row in zip(reversed(range(len(rows))), rows, strict=True)
-            ]
+            lines = [encode_line(left, row) for left, row in zip(reversed(range(len(rows))), rows, strict=True)]
             self._write(file, begin + b"".join(lines))
             self._header = begin or self._header
             at = self._end + len(begin)
@@ -296,7 +285,7 @@ class JsonlLog:
         stop = self._starts[seq + 1] if seq + 1 < len(self._starts) else self._end
         file.seek(start)
         try:
-            entry = decode(parse_line(file.read(stop - start)).row)
+            entry = decode(parse_line(file.read(stop - start))[1])
         except (ValueError, TypeError) as problem:
             with self._reading():  # raises UnknownLog if it was forgotten meanwhile
                 wrong = store_damaged(str(self._path), f"entry {seq}: {problem}")

@@ -44,31 +44,22 @@ class Header(Struct, frozen=True):
         return cls(VERSION, os.urandom(8).hex(), at, name)
 
 
-class LogLine(NamedTuple):
-    """One line of a log's file.
-
-    `left`: how many more lines of the same append follow; `row`: the encoded entry.
-    """
-
-    left: int
-    row: bytes
-
-
-def encode_line(line: LogLine) -> bytes:
-    """Encode a line for the file, with its checksum and line end."""
-    content = b'"left":%d,"entry":%s}' % (line.left, line.row)
+def encode_line(left: int, row: bytes) -> bytes:
+    """Encode a line for the file, with its checksum and line end. `left`: how many more lines of the same append
+    follow; `row`: the encoded entry."""
+    content = b'"left":%d,"entry":%s}' % (left, row)
     return b'{"crc":"%08x",%s\n' % (zlib.crc32(content), content)
 
 
-def parse_line(raw: bytes) -> LogLine:
-    """Decode a line of an entry, given with its line end. Raises ValueError if it is not in the form that `encode_line`
-    writes (the header of a file is not), or if its checksum is wrong."""
+def parse_line(raw: bytes) -> tuple[int, bytes]:
+    """Decode a line of an entry, given with its line end, to the arguments of `encode_line`. Raises ValueError if it is
+    not in that form (the header of a file is not), or if its checksum is wrong."""
     if (found := _LINE.fullmatch(raw)) is None:
         raise ValueError("it is not a line of this format")
     crc, content, left, row = found.groups()
     if int(crc, 16) != zlib.crc32(content):
         raise ValueError("its checksum is wrong")
-    return LogLine(int(left), row)
+    return int(left), row
 
 
 def encode_header(header: Header) -> bytes:
@@ -127,18 +118,18 @@ def scan(lines: Iterable[bytes], at: int, seq: int) -> Scan:
     left, bad = 0, None
     for raw in lines:
         try:
-            line = parse_line(raw)
+            more, row = parse_line(raw)
         except ValueError as problem:
             bad = bad or (pos, problem, raw)
         else:
-            if bad is not None and line.left == 0:
+            if bad is not None and more == 0:
                 raise DamagedLine(*bad[:2], seq + len(starts), end)
             if bad is None:
                 expected = seq + len(starts) + len(batch)
-                if (left and line.left != left - 1) or not line.row.startswith(b'{"seq":%d,' % expected):
+                if (left and more != left - 1) or not row.startswith(b'{"seq":%d,' % expected):
                     raise DamagedLine(pos, f"entry {expected} should stand here", seq + len(starts), end)
                 batch.append(pos)
-                left = line.left
+                left = more
         pos += len(raw)
         if batch and left == 0:
             starts.extend(batch)
