@@ -35,7 +35,7 @@ def cached(store: SqliteStore) -> View | None:
 
 def held(store: SqliteStore) -> list[str]:
     """The conversations that the cache holds. `find` would not show one that was forgotten meanwhile."""
-    return list(store.view_cache._views._values)
+    return list(store.view_cache._values)
 
 
 def texts(store: SqliteStore) -> list[str]:

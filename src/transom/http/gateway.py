@@ -7,7 +7,8 @@ import os
 import re
 import secrets
 import time
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from itertools import chain
 from threading import Lock
@@ -23,16 +24,16 @@ from transom.core.budget import Budget
 from transom.core.edit import Trim
 from transom.core.entry import Body
 from transom.core.log import PendingLog
-from transom.core.message import Assistant
+from transom.core.message import Assistant, Fact, Text, ToolResult, addressed_parts
 from transom.core.policy import Policy
 from transom.core.reducer import apply
+from transom.core.trims import trims_of_entry
 from transom.core.unit import FoldedSlot
-from transom.errors import ConversationBusy, InvalidSetting, UnknownLog, no_setting, quote
+from transom.errors import ConversationBusy, InvalidEdit, InvalidSetting, UnknownLog, no_setting, quote
 from transom.http import prefix_hashes
 from transom.http.conversation_matcher import Match, Matcher
 from transom.http.provider_apis import CallBody
 from transom.http.requesters import Requester
-from transom.http.shortened_results import shortened_results, show_shortened
 from transom.policies import policy_named
 from transom.providers.model_prices import context_size
 from transom.redaction import Redacting
@@ -197,7 +198,7 @@ class Gateway:
                 break
             shortened: list[Trim] | None = []
             if match.is_changed:
-                shortened = shortened_results(self.store.open(match.place.name), match.place.length, body.facts())
+                shortened = _shortened_results(self.store.open(match.place.name), match.place.length, body.facts())
             if shortened is None:
                 by_outline = False
                 continue
@@ -211,7 +212,7 @@ class Gateway:
             if len(found.conv.view.slots) < FEW and not body.shows_something(body.facts()):
                 self.leave(found)
                 return None
-            show_shortened(found.conv, shortened)
+            _show_shortened(found.conv, shortened)
             return found, match
         facts = body.facts()
         if not body.shows_something(facts):
@@ -381,6 +382,49 @@ class Gateway:
             raise
 
 
+# ---- results that the client has shortened in its list, as agents do with old ones
+
+
+def _shortened_results(log: StoredLog, length: int, facts: Sequence[Fact]) -> list[Trim] | None:
+    """The trims with which the first `length` entries of a log show results as a client's list, `facts`, has them.
+
+    Empty if the client has changed no result. None if it has changed one in another way than to a shorter text: no trim
+    can show that. Results whose calls have no ids are not compared.
+    """
+    given: dict[str, list[ToolResult]] = {}
+    for fact in facts:
+        if isinstance(fact, ToolResult):
+            given.setdefault(fact.call, []).append(fact)
+    trims: list[Trim] = []
+    for entry in log.read(0, length):
+        if not isinstance(entry.body, ToolResult) or not entry.body.call or entry.body.call not in given:
+            continue
+        (result, *others) = given[entry.body.call]
+        if prefix_hashes.after(b"", result) == prefix_hashes.after(b"", entry.body):
+            continue
+        if others or len(result.parts) != len(entry.body.parts):
+            return None
+        for (address, part), shown in zip(addressed_parts(entry.body), result.parts, strict=True):
+            if part == shown:
+                continue
+            if not (isinstance(part, Text) and isinstance(shown, Text) and len(shown.text) < len(part.text)):
+                return None
+            trims.append(Trim(entry=entry.seq, part=address, note=shown.text, why="the client has shortened it"))
+    return trims
+
+
+def _show_shortened(conv: Conversation, trims: Sequence[Trim]) -> None:
+    """Append those of these trims that the log does not have yet, and that make its window shorter."""
+    for trim in trims:
+        unit = conv.view.unit(conv.view.unit_of[trim.entry])
+        if all(known.trim.note != trim.note for known in trims_of_entry(unit.trims, trim.entry)):
+            with suppress(InvalidEdit):  # the window shows less of it already
+                conv.edit(trim)
+
+
+# ---- logs and models
+
+
 def _nothing_learned(_tenant: str) -> SharedLimits:
     return SharedLimits()
 
@@ -393,6 +437,4 @@ def _says_more(log: StoredLog, length: int) -> bool:
     return any(is_said(entry.body) for entry in log.read(length))
 
 
-@lru_cache(maxsize=1_000)
-def _context_size(model: str) -> int | None:
-    return context_size(model)
+_context_size = lru_cache(maxsize=1_000)(context_size)

@@ -118,7 +118,7 @@ class PostgresLog(RowLog):
         check_index(seq, self._n)
         log, database = self._id, self._store.database
         assert log is not None, "a log with entries has an id"
-        if (row := database.cached_row(log, seq)) is None:
+        if (row := database.cached_rows.get((log, seq))) is None:
             start = seq - seq % BLOCK
             rows = self._rows(start, min(start + BLOCK, self._n))
             database.cache_rows(log, rows)

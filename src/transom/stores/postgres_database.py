@@ -146,7 +146,7 @@ class PostgresDatabase:
         self.place = url.shown
         self.schema = url.schema
         self._process = os.getpid()
-        self._cached: LruCache[tuple[int, int], Row] = LruCache(CACHED_BYTES)
+        self.cached_rows: LruCache[tuple[int, int], Row] = LruCache(CACHED_BYTES)
         self._lock = Lock()
         self._listener: Listener | None = None
         try:
@@ -180,14 +180,10 @@ class PostgresDatabase:
             self._listener.close()
         self._pool.close()
 
-    def cached_row(self, log: int, seq: int) -> Row | None:
-        """Return the row of entry `seq` of a log, if it is cached; else None."""
-        return self._cached.get((log, seq))
-
     def cache_rows(self, log: int, rows: Iterable[Row]) -> None:
         """Cache rows of one log."""
         for row in rows:
-            self._cached.put((log, row[0]), row, len(row[1]))
+            self.cached_rows.put((log, row[0]), row, len(row[1]))
 
     def statement(self, text: LiteralString) -> bytes:
         """Return the statement with this database's schema in place of `{s}`."""

@@ -27,18 +27,18 @@ ENTRY_BYTES = 1_000
 """An estimate of what an entry takes beside its text."""
 
 
-class ViewCache:
+class ViewCache(LruCache[str, View]):
     """The views of the conversations that were closed last, one of each, as far as there is room.
 
     `most`: the most bytes of all of them, estimated. A view that is larger by itself is not kept.
     """
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
-        self._views: LruCache[str, View] = LruCache(most)
+        super().__init__(most)
 
     def add(self, name: str, view: View) -> None:
         """Keep this view of a conversation, in place of an older one."""
-        self._views.put(name, view, _bytes_of(view))
+        self.put(name, view, _bytes_of(view))
 
     def find(self, log: StoredLog, counter: TokenCounter) -> View | None:
         """Return the kept view of the conversation of this log; it reads entries through `log` from now on.
@@ -46,24 +46,20 @@ class ViewCache:
         None if there is none, if another token counter has counted it, if it is of more entries than this handle knows,
         or if its conversation was forgotten or has lost entries: then it is dropped.
         """
-        view = self._views.get(log.name)
+        view = self.get(log.name)
         if view is None or view.counter.name != counter.name:
             return None
         try:
             cast("StoredLog", view.log).refresh()
         except TransomError:  # it was forgotten, or has lost entries
-            self._views.drop(log.name)
+            self.drop(log.name)
             return None
         return view.with_log(log) if view.length <= len(log) else None
 
     def forget(self, names: Iterable[str]) -> None:
         """Drop the views of these conversations."""
         for name in names:
-            self._views.drop(name)
-
-    def clear(self) -> None:
-        """Drop all views: the store is closed."""
-        self._views.clear()
+            self.drop(name)
 
 
 def view_cache(log: StoredLog) -> ViewCache | None:
