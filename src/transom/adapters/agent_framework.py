@@ -76,10 +76,8 @@ class TransomProvider(ContextProvider):
 
 
 class _ModelCalls(ChatMiddleware):
-    """Sends the window in place of all messages; if it was too long, a smaller one.
-
-    A request that goes on with a conversation of the server is passed on as it came: the server has the messages.
-    """
+    """Sends the window in place of all messages; if it was too long, a smaller one. A request that goes on with a
+    conversation of the server passes as it came."""
 
     def __init__(self, session: Session, sessions: Sessions) -> None:
         self._session, self._sessions = session, sessions

@@ -239,8 +239,7 @@ def _text(fact: Fact) -> str:
 
 
 def _is_joined(text: str, shown: Sequence[Sequence[str]]) -> bool:
-    """Whether a text consists of one of the ways of each part, joined by line breaks. `shown`: for each part the ways
-    in which it may stand there: whole, and after each trim."""
+    """Whether a text consists of one of the ways in which each part may be `shown`, joined by line breaks."""
     if len(shown) < 2:
         return bool(shown) and text in shown[0]
     first, *rest = shown

@@ -121,10 +121,8 @@ def import_file(
 
 
 class _FileImport(Struct, kw_only=True):
-    """One call of `import_file`.
-
-    `names`: the conversations that it has imported so far; `in_folder`: the source is a folder of files.
-    """
+    """One call of `import_file`. `names`: the conversations that it has imported; `in_folder`: the source is a
+    folder."""
 
     store: Store
     format: str | None
@@ -154,8 +152,7 @@ class _FileImport(Struct, kw_only=True):
                 self.on_skip(f"{path}: skipped, {problem}")
 
     def _progress_of(self, label: str, number: int = 0, files: int = 1) -> Callable[[float], None]:
-        """A function that takes the share of one file that is done, and tells the share of the whole work. `number`: of
-        this file among the `files`, from 0."""
+        """A function that takes the share of file `number` that is done, and tells the share of all `files`."""
         return lambda part: self.on_progress((number + part) / files, label)
 
     def _import(self, path: Path, label: str, progress: Callable[[float], None]) -> Iterator[Imported]:
@@ -312,8 +309,7 @@ class _FileImport(Struct, kw_only=True):
         return name
 
     def _renamed(self, wanted: str) -> list[str]:
-        """Return a remark if a conversation was not named by its id, because Transom keeps that name for its own logs;
-        otherwise nothing."""
+        """Return a remark if a conversation's id is a name that Transom keeps for its own logs; otherwise nothing."""
         if self.id is not None or not is_own_log(wanted):
             return []
         return [f"its id {quote(wanted)} is a name of Transom's own logs: the conversation has that of the file"]

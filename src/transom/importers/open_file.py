@@ -244,8 +244,7 @@ def zip_members(path: Path, label: str) -> Generator[tuple[OpenFile, float]]:
 
 
 def _as_utf8(content: IO[bytes]) -> IO[bytes]:
-    """The content itself; if it begins as a file in UTF-16 or UTF-32 does, its text in UTF-8. Lines are found in UTF-8
-    alone."""
+    """The content; if it begins as a file in UTF-16 or UTF-32 does, its text in UTF-8, in which lines are found."""
     try:
         begin = cast("Any", content).peek(4)[:4]
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
@@ -296,8 +295,7 @@ def _recoded(content: IO[bytes], encoding: str) -> IO[bytes]:
 
 
 def _bounded(content: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
-    """A stream of unpacked bytes. Reading raises OSError as soon as they are too many for the packed bytes that were
-    read. `taken`: returns how many those are."""
+    """A stream of unpacked bytes, which ends with OSError if they are too many for the packed bytes `taken` so far."""
     unpacked = 0
 
     def read(size: int) -> bytes:

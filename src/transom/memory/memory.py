@@ -303,8 +303,7 @@ class Memory:
         )
 
     def _redacted(self, block: Block) -> Block:
-        """The block with its text and its description redacted. One may repeat a secret that only the other calls
-        one."""
+        """The block, redacted. Its text may repeat a secret that only its description calls one, and the reverse."""
         if self._redact is None:
             return block
         secrets = self._redact.secrets((block.text, block.description))
@@ -442,8 +441,7 @@ def _tools_of(memory: Memory) -> list[Callable[..., Any]]:
 
 
 def _edited(memory: Memory, edit: Callable[[], Block]) -> str:
-    """Make an edit, and return the block as the model reads it. After a conflict, return the newest text instead, so
-    that the model can edit that."""
+    """Make an edit, and return the block as the model reads it; after a conflict the newest text, to edit that."""
     try:
         return memory.text_of(edit())
     except MemoryConflict as changed:

@@ -253,8 +253,7 @@ def _named_numbers(text: str) -> dict[str, int]:
 
 
 def _first(patterns: tuple[str, ...], text: str, known: dict[str, int]) -> dict[str, int]:
-    """The first number that these patterns find and that is not among the `known` ones, by name; empty if there is
-    none."""
+    """The first number that these patterns find and that is not among the `known` ones, by name; or nothing."""
     matches = (_named(match) for pattern in patterns for match in re.finditer(pattern, text))
     new = (found for found in matches if not set(found.values()) & set(known.values()))
     return next(new, dict[str, int]())

@@ -146,8 +146,7 @@ class RecallIndex:
 
 
 def _spans(view: View, entry: Entry) -> Iterator[tuple[int, str, int, int, float]]:
-    """Yield the passages of an entry: the index of the text, the text, start, end, and tokens. None for an entry that
-    only repeats others, as recalled text and answers of the readback tools do."""
+    """Yield the passages of an entry: index of the text, text, start, end, tokens. None if it only repeats others."""
     fact = entry.body
     if not isinstance(fact, Fact) or view.unit_of[entry.seq] < 0 or is_repeated(fact):
         return

@@ -82,8 +82,7 @@ def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFi
 
 
 def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
-    """Return the rows that `where.matching` lets through; None if it is empty, which lets all through. Hidden rows and
-    dates are not regarded here: `shown` leaves those rows out."""
+    """Return the rows that `where.matching` lets through; None for all. Hidden rows and dates are not regarded."""
     if not where.matching:
         return None
     parameters = (where.matching.removeprefix(" AND "), where.low, where.high)

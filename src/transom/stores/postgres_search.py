@@ -251,8 +251,7 @@ def forget_words(database: PostgresDatabase, db: Db, keys: Sequence[bytes]) -> N
 
 
 def _rows(log: int | None, found: SearchText, counts: Counter[str]) -> list[tuple[object, ...]]:
-    """Return the rows of an entry: one, or several if its text is long. Adds 1 to `counts` for each of its words that
-    are kept in `search_words`."""
+    """Return the rows of an entry: several if its text is long. Adds 1 to `counts` for each of its words."""
     about, words, text = plain_words(found.about), plain_words(found.text), text_value(found.text)
     names = sorted({word for word in (*about, *words) if _MIN_WORD <= len(word) <= _MAX_WORD})
     counts.update(names)

@@ -212,9 +212,8 @@ def _index(database: PostgresDatabase, model: str, dimensions: int) -> None:
 
 
 def _nearest_by_index(db: Db, statements: _Statements, wanted: Any, where: SqlFilter, limit: int) -> list[Place]:
-    """Return the nearest places by the HNSW index, at most `limit`: fewer if the scan found no more, and none if there
-    is no index. The scan stops after `hnsw.max_scan_tuples`, so it may miss all entries of a small scope.
-    """
+    """Return the nearest places by the HNSW index, at most `limit`; none without an index. The scan stops after
+    `hnsw.max_scan_tuples`, so it may miss all entries of a small scope."""
     if not _is_indexed(db, statements):
         return []
     with db.transaction():

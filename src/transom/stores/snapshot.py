@@ -202,8 +202,7 @@ def _fingerprint(log: Log, n: int) -> str:
 
 
 def _measured(entries: Iterable[Entry]) -> Size:
-    """Return the size of these entries together, before any edit and without the labels of calls. Raises ValueError for
-    an entry that is no fact."""
+    """Return the size of these entries, before any edit. Raises ValueError for an entry that is no fact."""
     size = ZERO
     for entry in entries:
         if not isinstance(entry.body, Fact):

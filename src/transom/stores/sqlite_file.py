@@ -143,8 +143,7 @@ class SqliteFile:
             raise InvalidSetting(f"{self.path}: the store was opened before a fork; open it again in this process")
 
     def _check_place(self) -> None:
-        """Raise StoreUnavailable if the file was removed, moved or replaced since it was opened: SQLite would go on
-        writing into the file that nobody can open any longer."""
+        """Raise StoreUnavailable if the file was removed or replaced: SQLite would go on writing where nobody reads."""
         if not self.is_current():
             gone = "the file was removed, moved or replaced since it was opened, and nothing was written"
             raise StoreUnavailable(f"{self.path}: {gone}; open the store again to go on with what is there now")

@@ -212,9 +212,8 @@ def _is_ai_sdk(value: object) -> bool:
 
 
 def _ai_sdk(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate messages to OpenAI Chat. Calls that a message of version 4 has twice, in `parts` and in
-    `toolInvocations`, are read once. What asks a person to approve a call, and the answer, are no calls and no
-    results."""
+    """Translate messages to OpenAI Chat. Calls that a message of version 4 has twice are read once. What asks a person
+    to approve a call, and the answer, are no calls and no results."""
     return _AI_SDK.to_chat(
         {**fields, "toolInvocations": [], "reasoning": None} if fields.get("parts") else fields
         for fields in map(_without_approvals, map(as_dict, values))

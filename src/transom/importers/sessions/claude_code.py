@@ -155,8 +155,7 @@ class ClaudeCodeReader(SessionReader):
         return message
 
     def _queued(self, line: Raw) -> Raw | None:
-        """Take a line of the queue. Return what the user typed as a message if this line says that the model was shown
-        it, and no later line will have it; otherwise None."""
+        """Take a line of the queue. Return what the user typed if only this line says that the model was shown it."""
         operation, typed = text(line, "operation"), plain_text(line.get("content"))
         if operation == "enqueue" and typed:
             self._queue.append(typed)
