@@ -186,16 +186,12 @@ class Policy(Struct, frozen=True, kw_only=True):
         for name in ("keep", "arrival", "pressure", "last_resort", "recall"):
             _must_be_steps(name, getattr(self, name))
         _must_be_choices(self.choices)
-        for name in ("trigger", "target"):
+        for name, whole in (("trigger", "room"), ("target", "room"), ("soft_trigger", "trigger")):
             share = cast("object", getattr(self, name))
-            never = name == "trigger" and share == float("inf")
-            if name == "target" and share is None:
+            if share == float("inf") if name == "trigger" else share is None:  # never, and not given
                 continue
-            if not is_number(share) or not (0 <= share <= 1 or never):
-                raise InvalidSetting(f"policy: {name} must be a share of the room, from 0 to 1, not {quote(share)}")
-        soft = cast("object", self.soft_trigger)
-        if soft is not None and not (is_number(soft) and 0 <= soft <= 1):
-            raise InvalidSetting(f"policy: soft_trigger must be a share of the trigger, from 0 to 1, not {quote(soft)}")
+            if not (is_number(share) and 0 <= share <= 1):
+                raise InvalidSetting(f"policy: {name} must be a share of the {whole}, from 0 to 1, not {quote(share)}")
         if self.target is not None and self.target > self.trigger > 0:
             raise InvalidSetting(f"policy: target {self.target} must not be above trigger {self.trigger}")
         has_steps = self.arrival or self.pressure or self.last_resort or self.recall or self.choices

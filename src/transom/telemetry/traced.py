@@ -150,7 +150,9 @@ class _RunSpans:
             case events.RequestFailed():
                 self._fail_chat(event, now)
             case events.Compacted():
-                self._span.add_event("transom.compacted", _compaction(event), now)
+                sizes = {"tokens_before": event.tokens_before, "tokens_after": event.tokens_after}
+                made = {"edits": len(event.edits), "summary": event.summary is not None, "degraded": event.degraded}
+                self._span.add_event("transom.compacted", {**sizes, **made}, now)
             case events.Finished():
                 self._end_chat()
                 self._finish(event.result)
@@ -231,8 +233,8 @@ class _RunSpans:
     def _fail_chat(self, event: events.RequestFailed, now: int) -> None:
         """End the span of a request that has failed."""
         if event.kind == "overflow":
-            sizes = {"limit": event.limit, "used": event.used}
-            self._span.add_event("transom.overflow", {"model": event.model, **_known(sizes)}, now)
+            known = {name: size for name, size in (("limit", event.limit), ("used", event.used)) if size}
+            self._span.add_event("transom.overflow", {"model": event.model, **known}, now)
         chat, self._chat = self._chat, None
         if chat is None:
             return
@@ -299,13 +301,3 @@ def _first_chunk(chat: _Chat) -> dict[str, Any]:
     if chat.first_chunk is None:
         return {}
     return {"gen_ai.response.time_to_first_chunk": (chat.first_chunk - chat.since) / NANO}
-
-
-def _compaction(event: events.Compacted) -> dict[str, Any]:
-    """The attributes of a compaction's span event."""
-    sizes = {"tokens_before": event.tokens_before, "tokens_after": event.tokens_after, "edits": len(event.edits)}
-    return {**sizes, "summary": event.summary is not None, "degraded": event.degraded}
-
-
-def _known(sizes: Mapping[str, int]) -> dict[str, int]:
-    return {name: size for name, size in sizes.items() if size}
