@@ -21,33 +21,24 @@ from types import NoneType
 from typing import NamedTuple
 
 from transom.core.message import Raw
+from transom.wire import violations as v
 from transom.wire.dialect import Violation
 from transom.wire.fields import as_dict, as_list, dicts, text
-from transom.wire.violations import (
-    TEXT,
-    TYPED,
-    Finding,
-    Must,
-    collect_violations,
-    lone_surrogates,
-    short_repr,
-    wrong_fields,
-)
 
-_ID = Must("A6", re.compile(r"[a-zA-Z0-9_-]+"))  # A6 (K: `String should match pattern '^[a-zA-Z0-9_-]+$'`)
-_NAME = Must("name", re.compile(r"[a-zA-Z0-9_-]{1,128}"))  # K
+_ID = v.Must("A6", re.compile(r"[a-zA-Z0-9_-]+"))  # A6 (K: `String should match pattern '^[a-zA-Z0-9_-]+$'`)
+_NAME = v.Must("name", re.compile(r"[a-zA-Z0-9_-]{1,128}"))  # K
 _BLOCKS = {
-    "text": TEXT,
-    "tool_use": {"id": _ID, "name": _NAME, "input": Must("call", dict)},
-    "tool_result": {"tool_use_id": _ID, "content": Must("content", (str, list, NoneType))},
-    "thinking": {"thinking": Must("thinking", str), "signature": Must("thinking", str)},
-    "redacted_thinking": {"data": Must("thinking", str)},
+    "text": v.TEXT,
+    "tool_use": {"id": _ID, "name": _NAME, "input": v.Must("call", dict)},
+    "tool_result": {"tool_use_id": _ID, "content": v.Must("content", (str, list, NoneType))},
+    "thinking": {"thinking": v.Must("thinking", str), "signature": v.Must("thinking", str)},
+    "redacted_thinking": {"data": v.Must("thinking", str)},
 }
 """D: what blocks of these kinds must hold."""
 _BY = {"tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant", "tool_result": "user"}
 """D: who says blocks of these kinds."""
-_SYSTEM = {"system": Must("system", (str, list, NoneType))}
-_CONTENT = {"content": Must("content", (str, list))}
+_SYSTEM = {"system": v.Must("system", (str, list, NoneType))}
+_CONTENT = {"content": v.Must("content", (str, list))}
 _MOST_IMAGES, _MOST_MARKS = 100, 4
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _LABELLED = {"tool_use": ("assistant", "id"), "tool_result": ("user", "tool_use_id")}
@@ -68,7 +59,7 @@ def violations(request: object, *, user_first: bool = False, unsigned: bool = Fa
     if user_first and as_dict(messages[0]).get("role") != "user":
         # E: "A conversation must start with a user message. Try again with a conversation that starts with a user …"
         each[0].append(("first", "the first message is not the user's"))
-    return collect_violations(_of_request(fields), each, _of_turns(dicts(messages), as_dict(fields.get("thinking"))))
+    return v.collect_violations(_of_request(fields), each, _of_turns(dicts(messages), as_dict(fields.get("thinking"))))
 
 
 def warnings(request: object) -> list[Violation]:
@@ -80,7 +71,7 @@ def warnings(request: object) -> list[Violation]:
         blocks = dicts(fields.get("content")) if fields.get("role") == "assistant" else []
         for label in filter(None, (text(block, "id") for block in blocks if block.get("type") == "tool_use")):
             if first.setdefault(label, at) != at:
-                why = f"the id {short_repr(label)} is that of a call in message {first[label]}"
+                why = f"the id {v.short_repr(label)} is that of a call in message {first[label]}"
                 found.append(Violation("A5", at, why))
     return found
 
@@ -94,10 +85,10 @@ def _signed(message: object) -> object:
     return {**fields, "content": [{"signature": "", **b} if b.get("type") == "thinking" else b for b in blocks]}
 
 
-def _of_request(fields: Raw) -> Iterator[Finding]:
+def _of_request(fields: Raw) -> Iterator[v.Finding]:
     """Findings in the request as a whole: system, tools, numbers of images and cache marks."""
     system, tools, messages = fields.get("system"), dicts(fields.get("tools")), dicts(fields["messages"])
-    yield from wrong_fields("", fields, _SYSTEM)
+    yield from v.wrong_fields("", fields, _SYSTEM)
     if _is_blank(system):
         yield "A10", "system is blank"
     for at, block in enumerate(dicts(system)):
@@ -107,7 +98,7 @@ def _of_request(fields: Raw) -> Iterator[Finding]:
             yield "system", f"system[{at}] is no text block"
     for at, tool in enumerate(tools):
         if tool.get("name") is not None:  # an MCP toolset has no name
-            yield from wrong_fields(f"tools[{at}]", tool, {"name": _NAME})
+            yield from v.wrong_fields(f"tools[{at}]", tool, {"name": _NAME})
     blocks = [block for message in messages for block in _blocks_in(message)]
     if (images := sum(block.get("type") == "image" for block in blocks)) > _MOST_IMAGES:  # A17 (E: frontman#1094)
         yield "A17", f"{images} images"
@@ -118,7 +109,7 @@ def _of_request(fields: Raw) -> Iterator[Finding]:
     hours = [as_dict(mark).get("ttl") == "1h" for mark in marked]
     if hours != sorted(hours, reverse=True):  # A19 (E: headroom#2939, "a ttl='1h' cache_control block must not come …")
         yield "A19", "a cache_control of 1h behind one of 5m"
-    yield from lone_surrogates([system, fields["messages"]])
+    yield from v.lone_surrogates([system, fields["messages"]])
 
 
 def _blocks_in(message: Raw) -> Iterator[Raw]:
@@ -129,18 +120,18 @@ def _blocks_in(message: Raw) -> Iterator[Raw]:
         yield block
 
 
-def _of_message(index: int, message: object) -> Iterator[Finding]:
+def _of_message(index: int, message: object) -> Iterator[v.Finding]:
     """Findings in one message by itself."""
     fields = as_dict(message)
     role, content = fields.get("role"), fields.get("content")
     if not isinstance(message, dict):
         yield "message", "not an object"
     elif role not in ("user", "assistant", "system"):  # D
-        yield "role", f"no such role: {short_repr(role)}"
+        yield "role", f"no such role: {v.short_repr(role)}"
     else:
         if role == "system" and index == 0:  # A9 (D: `Unexpected role "system"`)
             yield "A9", "a system message first"
-        yield from wrong_fields("", fields, _CONTENT)
+        yield from v.wrong_fields("", fields, _CONTENT)
         if content == [] and role != "assistant":  # A10 (E: `user messages must have non-empty content`)
             yield "A10", "content is empty"
         # A10 (E: home-assistant#175637, `text content blocks must be non-empty`; D: the model's may be empty)
@@ -150,19 +141,19 @@ def _of_message(index: int, message: object) -> Iterator[Finding]:
             yield from _of_block(role, f"content[{at}]", block)
 
 
-def _of_block(role: str, where: str, block: Raw) -> Iterator[Finding]:
+def _of_block(role: str, where: str, block: Raw) -> Iterator[v.Finding]:
     """Findings in one block of a message of this role."""
     kind = text(block, "type")
     if _BY.get(kind, role) != role:
         yield "content", f"{where} is {kind!r}"
     else:
-        yield from wrong_fields(where, block, _BLOCKS.get(kind, TYPED))
+        yield from v.wrong_fields(where, block, _BLOCKS.get(kind, v.TYPED))
     if kind == "text" and _is_blank(block.get("text")):  # A10 (E: claude-code#59812, `must contain non-whitespace …`)
         yield "A10", f"{where} is blank"
     if kind == "tool_result" and role == "user":
         inner = [(each, each.get("type") == "text") for each in dicts(block.get("content"))]
         for at, (each, is_text) in enumerate(inner):
-            yield from wrong_fields(f"{where}.content[{at}]", each, TEXT if is_text else TYPED)
+            yield from v.wrong_fields(f"{where}.content[{at}]", each, v.TEXT if is_text else v.TYPED)
         said = [text(block, "content"), *(text(each, "text") if is_text else "x" for each, is_text in inner)]
         if block.get("is_error") is True and not any(words.strip() for words in said):  # A18 (E: Bedrock's wording)
             yield "A18", f"{where} is an error without content"

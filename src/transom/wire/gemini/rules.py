@@ -30,17 +30,9 @@ from types import NoneType
 from typing import NamedTuple
 
 from transom.core.message import Raw
+from transom.wire import violations as v
 from transom.wire.dialect import Violation
 from transom.wire.fields import as_dict, as_list, dicts
-from transom.wire.violations import (
-    NON_EMPTY,
-    Finding,
-    Must,
-    collect_violations,
-    lone_surrogates,
-    short_repr,
-    wrong_fields,
-)
 
 _CALL, _RESPONSE = "functionCall", "functionResponse"
 _WORDS = ("text", "inlineData", "fileData", _CALL)
@@ -50,8 +42,12 @@ _BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "partMetada
 """D: what a part has beside its data."""
 _TEXT = (str, NoneType)
 _BODIES = {
-    _CALL: {"name": Must("call", NON_EMPTY), "id": Must("call", _TEXT), "args": Must("call", (dict, NoneType))},
-    _RESPONSE: {"name": Must("response", NON_EMPTY), "id": Must("response", _TEXT), "response": Must("response", dict)},
+    _CALL: {"name": v.Must("call", v.NON_EMPTY), "id": v.Must("call", _TEXT), "args": v.Must("call", (dict, NoneType))},
+    _RESPONSE: {
+        "name": v.Must("response", v.NON_EMPTY),
+        "id": v.Must("response", _TEXT),
+        "response": v.Must("response", dict),
+    },
 }
 
 
@@ -74,7 +70,7 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     models = groupby(enumerate(contents), lambda each: as_dict(each[1]).get("role") == "model")
     turns = [_MergedTurn(model, [(at, _parts(content)) for at, content in group]) for model, group in models]
     order = _of_order(turns, cached=bool(fields.get("cachedContent")))
-    return collect_violations(
+    return v.collect_violations(
         _of_request(fields), map(_of_content, contents), order, _of_signatures(turns) if strict else ()
     )
 
@@ -90,13 +86,13 @@ def _parts(content: object) -> list[Raw]:
     return [_camel(part) for part in as_list(as_dict(content).get("parts"))]
 
 
-def _of_request(fields: Raw) -> Iterator[Finding]:
+def _of_request(fields: Raw) -> Iterator[v.Finding]:
     """Findings in the system instruction, and an empty list of contents."""
     system = fields.get("systemInstruction")
     parts = _parts(system)
     if system is not None and not (parts and all(isinstance(part.get("text"), str) for part in parts)):  # D: text only
         yield "system", "the system instruction is not an object with text parts"
-    yield from lone_surrogates(system)
+    yield from v.lone_surrogates(system)
     if not as_list(fields.get("contents")):
         yield "G7", "no contents"
 
@@ -104,13 +100,13 @@ def _of_request(fields: Raw) -> Iterator[Finding]:
 # ---- one content by itself
 
 
-def _of_content(content: object) -> Iterator[Finding]:
+def _of_content(content: object) -> Iterator[v.Finding]:
     """Findings in one content by itself."""
     fields, parts = as_dict(content), _parts(content)
     role = fields.get("role")
-    yield from lone_surrogates(content)
+    yield from v.lone_surrogates(content)
     if role not in ("user", "model", None):  # D: user or model
-        yield "role", f"no such role: {short_repr(role)}"
+        yield "role", f"no such role: {v.short_repr(role)}"
     if not isinstance(content, dict):
         yield "content", "not an object"
     elif not parts:
@@ -125,7 +121,7 @@ def _of_content(content: object) -> Iterator[Finding]:
         yield "G4", "function responses and other parts in one content"
 
 
-def _of_part(where: str, part: Raw, *, model: bool) -> Iterator[Finding]:
+def _of_part(where: str, part: Raw, *, model: bool) -> Iterator[v.Finding]:
     """Findings in one part. `model`: its content is the model's."""
     data = [key for key in part if key in _DATA]
     if not data:  # a kind that came up later
@@ -136,12 +132,12 @@ def _of_part(where: str, part: Raw, *, model: bool) -> Iterator[Finding]:
     kind = data[0]
     if part == {"text": ""}:  # G8 (E: ai-gateway#2686, `Model input cannot be empty`)
         yield "G8", f"{where} is an empty text"
-    yield from wrong_fields(where, part, {kind: Must("part", str if kind == "text" else dict)})
+    yield from v.wrong_fields(where, part, {kind: v.Must("part", str if kind == "text" else dict)})
     if kind == _CALL and not model:
         yield "call", f"{where} is a call by the user"
     if kind == _RESPONSE and model:
         yield "response", f"{where} is a response by the model"
-    yield from wrong_fields(f"{where}.{kind}", part[kind], _BODIES.get(kind, {}))
+    yield from v.wrong_fields(f"{where}.{kind}", part[kind], _BODIES.get(kind, {}))
 
 
 # ---- contents together

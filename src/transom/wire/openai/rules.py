@@ -17,31 +17,20 @@ from collections.abc import Iterator, Sequence
 from types import NoneType
 
 from transom.core.message import Raw
+from transom.wire import violations as v
 from transom.wire.dialect import Violation
 from transom.wire.fields import as_dict, dicts
-from transom.wire.violations import (
-    NON_EMPTY,
-    TEXT,
-    TYPED,
-    Finding,
-    Must,
-    collect_violations,
-    lone_surrogates,
-    short_repr,
-    wrong_fields,
-    wrong_object_text,
-)
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 """D; R: `Unsupported value: 'messages[0].role'`."""
-_NAMED = {"name": Must("C7", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}
+_NAMED = {"name": v.Must("C7", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}
 """C7 (E: extended_openai_conversation#251, `Invalid 'messages[1].name'`; mcp-use#90 for calls and tools)."""
-_FUNCTION = {**_NAMED, "arguments": Must("C12", str)}  # C12 (D: a string)
-_CALLED = {"function": _FUNCTION, "custom": {**_NAMED, "input": Must("call", str)}}
-_LABELLED = {"id": Must("call", NON_EMPTY)}
-_CALLS = {"tool_calls": Must("call", (list, NoneType))}
-_CONTENT = {"content": Must("content", (str, list))}
-_CONTENT_OF_FUNCTION = {"content": Must("content", str)}  # D: or null
+_FUNCTION = {**_NAMED, "arguments": v.Must("C12", str)}  # C12 (D: a string)
+_CALLED = {"function": _FUNCTION, "custom": {**_NAMED, "input": v.Must("call", str)}}
+_LABELLED = {"id": v.Must("call", v.NON_EMPTY)}
+_CALLS = {"tool_calls": v.Must("call", (list, NoneType))}
+_CONTENT = {"content": v.Must("content", (str, list))}
+_CONTENT_OF_FUNCTION = {"content": v.Must("content", str)}  # D: or null
 
 
 def violations(
@@ -54,38 +43,38 @@ def violations(
     """
     if not messages:  # D: `messages` has at least one item
         return [Violation("empty", -1, "no messages")]
-    return collect_violations(
+    return v.collect_violations(
         _of_tools(tools),
         (_of_message(message, media_in_results=media_in_results) for message in messages),
         _of_pairs([as_dict(each) for each in messages]),
     )
 
 
-def _of_tools(tools: object) -> Iterator[Finding]:
+def _of_tools(tools: object) -> Iterator[v.Finding]:
     """Findings in the tools."""
     for at, tool in enumerate(dicts(tools)):
         if tool.get("function") is not None:  # R: a provider's own tools have none; Mistral's have no type
-            yield from wrong_fields(f"tools[{at}].function", tool["function"], _NAMED)
+            yield from v.wrong_fields(f"tools[{at}].function", tool["function"], _NAMED)
 
 
-def _of_message(message: object, *, media_in_results: bool) -> Iterator[Finding]:
+def _of_message(message: object, *, media_in_results: bool) -> Iterator[v.Finding]:
     """Findings in one message by itself."""
     fields = as_dict(message)
     role = fields.get("role")
     if not isinstance(message, dict):
         yield "message", "not an object"
     elif role not in _ROLES:
-        yield "role", f"no such role: {short_repr(role)}"
+        yield "role", f"no such role: {v.short_repr(role)}"
     else:
-        yield from lone_surrogates(fields)
+        yield from v.lone_surrogates(fields)
         if role == "function" or fields.get("name") is not None:  # R: null is accepted
-            yield from wrong_fields("", fields, _NAMED)
+            yield from v.wrong_fields("", fields, _NAMED)
         yield from _of_content(role, fields, in_result={"text", "image_url"} if media_in_results else {"text"})
         if role == "assistant":
             yield from _of_calls(fields)
 
 
-def _of_content(role: str, fields: Raw, *, in_result: set[str]) -> Iterator[Finding]:
+def _of_content(role: str, fields: Raw, *, in_result: set[str]) -> Iterator[v.Finding]:
     """Findings in the content of a message. `in_result`: the types of parts that a tool message may have."""
     content = fields.get("content")
     if content is None or content == []:
@@ -97,31 +86,31 @@ def _of_content(role: str, fields: Raw, *, in_result: set[str]) -> Iterator[Find
         elif role != "function" or content == []:
             yield "content", "no content"
     else:
-        yield from wrong_fields("", fields, _CONTENT_OF_FUNCTION if role == "function" else _CONTENT)
+        yield from v.wrong_fields("", fields, _CONTENT_OF_FUNCTION if role == "function" else _CONTENT)
     for at, part in enumerate(dicts(content) if role != "function" else ()):
         kind, where = part.get("type"), f"content[{at}]"
-        yield from wrong_fields(where, part, TEXT if kind == "text" else TYPED)
+        yield from v.wrong_fields(where, part, v.TEXT if kind == "text" else v.TYPED)
         # C11 (D for tool messages; E: "Image URLs are only allowed for messages with role 'user'"; newer models ignore
         # such an image)
         if role == "tool" and isinstance(kind, str) and kind not in in_result:
-            yield "C11", f"{where} is {short_repr(kind)}"
+            yield "C11", f"{where} is {v.short_repr(kind)}"
 
 
-def _of_calls(fields: Raw) -> Iterator[Finding]:
+def _of_calls(fields: Raw) -> Iterator[v.Finding]:
     """Findings in the calls of one message."""
-    yield from wrong_fields("", fields, _CALLS)
+    yield from v.wrong_fields("", fields, _CALLS)
     for at, call in enumerate(dicts(fields.get("tool_calls"))):
         kind, where = call.get("type"), f"tool_calls[{at}]"
-        yield from wrong_fields(where, call, _LABELLED)
+        yield from v.wrong_fields(where, call, _LABELLED)
         if kind in ("function", "custom"):  # D
-            yield from wrong_fields(f"{where}.{kind}", call.get(kind), _CALLED[kind])
+            yield from v.wrong_fields(f"{where}.{kind}", call.get(kind), _CALLED[kind])
             # C12 (E: llama.cpp, `Failed to parse tool call arguments as JSON`; R: none accepted is anything else)
             arguments = as_dict(call.get("function")).get("arguments")
-            yield from (("C12", why) for why in wrong_object_text(f"{where}.function.arguments", arguments))
+            yield from (("C12", why) for why in v.wrong_object_text(f"{where}.function.arguments", arguments))
         else:
-            yield "call", f"{where}.type is {short_repr(kind)}"
+            yield "call", f"{where}.type is {v.short_repr(kind)}"
     if fields.get("function_call") is not None:
-        yield from wrong_fields("function_call", fields["function_call"], _FUNCTION)
+        yield from v.wrong_fields("function_call", fields["function_call"], _FUNCTION)
 
 
 def _of_pairs(messages: list[Raw]) -> Iterator[Violation]:
@@ -145,11 +134,11 @@ def _of_pairs(messages: list[Raw]) -> Iterator[Violation]:
             yield Violation("C2", index, "a tool message without calls before it")
         # C3 (D: "'tool_call_id' of '…' not found in 'tool_calls' of previous message")
         elif not isinstance(label, str) or label not in called:
-            yield Violation("C3", index, f"no call {short_repr(label)} in the assistant message before it")
+            yield Violation("C3", index, f"no call {v.short_repr(label)} in the assistant message before it")
         elif label in waiting:
             waiting.discard(label)
         else:  # C4 (D: "Duplicate value for 'tool_call_id' of '…'")
-            yield Violation("C4", index, f"a second answer to {short_repr(label)}")
+            yield Violation("C4", index, f"a second answer to {v.short_repr(label)}")
         if role == "function" and not legacy:  # D: the answer to the `function_call` before it
             yield Violation("legacy", index, "a function message without a function_call before it")
         legacy = role == "assistant" and isinstance(fields.get("function_call"), dict)

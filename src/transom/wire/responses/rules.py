@@ -18,38 +18,27 @@ from itertools import chain, pairwise
 from types import NoneType
 
 from transom.core.message import Raw
+from transom.wire import violations as v
 from transom.wire.dialect import Violation
 from transom.wire.fields import as_dict, dicts, text
-from transom.wire.violations import (
-    NON_EMPTY,
-    TEXT,
-    TYPED,
-    Finding,
-    Must,
-    collect_violations,
-    lone_surrogates,
-    short_repr,
-    wrong_fields,
-    wrong_object_text,
-)
 
-_NAME = {"name": Must("name", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}  # E, as C7 of the chat API
-_LABEL = {"call_id": Must("call", NON_EMPTY)}
-_OUTPUT = {**_LABEL, "output": Must("content", (str, list))}
+_NAME = {"name": v.Must("name", re.compile(r"[a-zA-Z0-9_-]{1,64}"))}  # E, as C7 of the chat API
+_LABEL = {"call_id": v.Must("call", v.NON_EMPTY)}
+_OUTPUT = {**_LABEL, "output": v.Must("content", (str, list))}
 _ITEMS = {
-    "message": {"content": Must("content", (str, list))},
-    "function_call": {**_LABEL, **_NAME, "arguments": Must("call", str)},
-    "custom_tool_call": {**_LABEL, **_NAME, "input": Must("call", str)},
+    "message": {"content": v.Must("content", (str, list))},
+    "function_call": {**_LABEL, **_NAME, "arguments": v.Must("call", str)},
+    "custom_tool_call": {**_LABEL, **_NAME, "input": v.Must("call", str)},
     "function_call_output": _OUTPUT,
     "custom_tool_call_output": _OUTPUT,
-    "computer_call_output": {**_LABEL, "output": Must("content", dict)},
-    "shell_call_output": {**_LABEL, "output": Must("content", list)},
-    "local_shell_call_output": {"output": Must("content", str)},
-    "reasoning": {"summary": Must("item", list)},
-    "compaction": {"encrypted_content": Must("R9", str)},  # R9 (R: accepted with it)
+    "computer_call_output": {**_LABEL, "output": v.Must("content", dict)},
+    "shell_call_output": {**_LABEL, "output": v.Must("content", list)},
+    "local_shell_call_output": {"output": v.Must("content", str)},
+    "reasoning": {"summary": v.Must("item", list)},
+    "compaction": {"encrypted_content": v.Must("R9", str)},  # R9 (R: accepted with it)
 }
 """D: what items of these kinds must hold."""
-_PARTS = {"input_text": TEXT, "output_text": TEXT, "refusal": {"refusal": Must("content", str)}}
+_PARTS = {"input_text": v.TEXT, "output_text": v.TEXT, "refusal": {"refusal": v.Must("content", str)}}
 _KINDS = {
     # E: rust-genai#119, "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'."
     "assistant": ("output_text", "refusal"),
@@ -82,10 +71,10 @@ def violations(request: object, *, strict: bool = False) -> list[Violation]:
     items = dicts(given)
     elsewhere = any(fields.get(key) for key in ("previous_response_id", "conversation", "prompt"))
     unseen = elsewhere or any(_kind(item) == "item_reference" for item in items)
-    each = map(_of_item, items) if items else [lone_surrogates(given)]
+    each = map(_of_item, items) if items else [v.lone_surrogates(given)]
     pairs = _of_pairs(items, unseen=unseen, strict=strict)
     more = chain(_of_neighbours(items), _of_approvals(items, unseen=unseen), _of_compactions(items))
-    return collect_violations(_of_request(fields, elsewhere=elsewhere), each, pairs, more)
+    return v.collect_violations(_of_request(fields, elsewhere=elsewhere), each, pairs, more)
 
 
 def _kind(item: Raw) -> str:
@@ -93,14 +82,14 @@ def _kind(item: Raw) -> str:
     return "message" if item.get("type") is None and "role" in item else text(item, "type")
 
 
-def _of_request(fields: Raw, *, elsewhere: bool) -> Iterator[Finding]:
+def _of_request(fields: Raw, *, elsewhere: bool) -> Iterator[v.Finding]:
     """Findings in the request as a whole. `elsewhere`: it continues a stored conversation or prompt."""
     for at, tool in enumerate(dicts(fields.get("tools"))):
         if tool.get("type") in ("function", "custom"):
-            yield from wrong_fields(f"tools[{at}]", tool, _NAME)  # E: as for calls
-    yield from wrong_fields("", fields, {"instructions": Must("content", (str, list, NoneType))})  # D
-    yield from lone_surrogates(fields.get("instructions"))
-    yield from wrong_fields("", fields, {"input": Must("item", (str, list, NoneType))})
+            yield from v.wrong_fields(f"tools[{at}]", tool, _NAME)  # E: as for calls
+    yield from v.wrong_fields("", fields, {"instructions": v.Must("content", (str, list, NoneType))})  # D
+    yield from v.lone_surrogates(fields.get("instructions"))
+    yield from v.wrong_fields("", fields, {"input": v.Must("item", (str, list, NoneType))})
     if not fields.get("input") and not elsewhere:  # D: something must be asked
         yield "empty", "no input"
 
@@ -108,18 +97,18 @@ def _of_request(fields: Raw, *, elsewhere: bool) -> Iterator[Finding]:
 # ---- one item by itself
 
 
-def _of_item(fields: Raw) -> Iterator[Finding]:
+def _of_item(fields: Raw) -> Iterator[v.Finding]:
     """Findings in one item by itself."""
     kind, role = _kind(fields), fields.get("role")
     if not kind:
         yield "item", "neither a message nor an item with a type"
     elif kind == "message" and role not in ("user", "assistant", "system", "developer"):  # D
-        yield "role", f"no such role: {short_repr(role)}"
+        yield "role", f"no such role: {v.short_repr(role)}"
     else:
-        yield from wrong_fields("", fields, _ITEMS.get(kind, {}))
+        yield from v.wrong_fields("", fields, _ITEMS.get(kind, {}))
     if kind == "function_call":  # E: as C12 of the chat API
-        yield from (("call", why) for why in wrong_object_text("arguments", fields.get("arguments")))
-    yield from lone_surrogates(fields)
+        yield from (("call", why) for why in v.wrong_object_text("arguments", fields.get("arguments")))
+    yield from v.lone_surrogates(fields)
     # R7 (E: ungate#26, "Invalid 'input[149].call_id': string too long"; R: 64 is accepted)
     if kind in _PAIRED and (length := len(text(fields, "call_id"))) > 64:
         yield "R7", f"a call_id of {length} characters"
@@ -128,12 +117,12 @@ def _of_item(fields: Raw) -> Iterator[Finding]:
         yield from _of_part(f"{key}[{at}]", part, _KINDS.get(text(fields, "role") if kind == "message" else key))
 
 
-def _of_part(where: str, part: Raw, kinds: Collection[str] | None) -> Iterator[Finding]:
+def _of_part(where: str, part: Raw, kinds: Collection[str] | None) -> Iterator[v.Finding]:
     """Findings in one content part. `kinds`: the only types that it may have; None: any but the chat API's."""
     kind = part.get("type")
     if isinstance(kind, str) and (kind in _OF_CHAT if kinds is None else kind not in kinds):
         yield "content", f"{where} is {kind!r}"
-    yield from wrong_fields(where, part, _PARTS.get(text(part, "type"), TYPED))
+    yield from v.wrong_fields(where, part, _PARTS.get(text(part, "type"), v.TYPED))
 
 
 # ---- items together

@@ -9,15 +9,8 @@ from typing import Any, cast
 from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, as_list, text
 from transom.wire.replies import stop_reason_of
+from transom.wire.responses import parse
 from transom.wire.responses.built_in import is_clients
-from transom.wire.responses.parse import (
-    CALLS,
-    TRANSFORMATIONS,
-    USAGE,
-    as_item,
-    parse_response,
-    without_unfinished_calls,
-)
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields
 
 _TEXTS = {"response.output_text": "output_text", "response.refusal": "refusal"}
@@ -28,7 +21,7 @@ _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reaso
 _ITEMS = frozenset({"response.output_item.added", "response.output_item.done"})
 _ENDS = frozenset({"response.completed", "response.incomplete"})
 _ERRORS = frozenset({"response.failed", "error"})
-_BESIDE = ("model", "status", "incomplete_details", TRANSFORMATIONS)
+_BESIDE = ("model", "status", "incomplete_details", parse.TRANSFORMATIONS)
 """The fields of a response that are read beside its output and its usage."""
 
 
@@ -40,7 +33,7 @@ class ResponsesAccumulator(Accumulator):
     `ResponsesDialect`.
     """
 
-    usage_fields = USAGE
+    usage_fields = parse.USAGE
 
     def __init__(self, *, bound: bool = True) -> None:
         self._bound = bound
@@ -58,7 +51,7 @@ class ResponsesAccumulator(Accumulator):
         kind = _kind(chunk)
         if kind and kind not in _READ:  # the helper's events repeat all that came: not looked at
             return
-        fields = chunk_fields(as_item(chunk))
+        fields = chunk_fields(parse.as_item(chunk))
         self._usage = as_dict(fields.get("response")).get("usage") or self._usage
         name, _, step = kind.rpartition(".")
         if kind in _ITEMS:
@@ -79,22 +72,22 @@ class ResponsesAccumulator(Accumulator):
 
     def turn(self) -> Assistant:
         if self.finished and as_list(self._response.get("output")):
-            return parse_response(self._response, bound=self._bound)
+            return parse.parse_response(self._response, bound=self._bound)
         places = sorted({*self._done, *self._open, *(self._arguments if self.finished else ())})
         items = [item for place, after in zip_longest(places, places[1:]) for item in self._item(place, after)]
         if not self.finished:
-            items = without_unfinished_calls(items)
+            items = parse.without_unfinished_calls(items)
         while items and items[-1].get("type") == "reasoning":
             items.pop()
         rest = {key: self._response.get(key) for key in _BESIDE}
-        return parse_response({**rest, "output": items, "usage": self._usage}, bound=self._bound)
+        return parse.parse_response({**rest, "output": items, "usage": self._usage}, bound=self._bound)
 
     @property
     def open_calls(self) -> list[str]:
         if self.finished and as_list(self._response.get("output")):
             return []
         begun = [item for at, item in sorted(self._begun.items()) if not self._is_done(at)]
-        calls = (item for item in begun if item.get("type") in CALLS or is_clients(item))
+        calls = (item for item in begun if item.get("type") in parse.CALLS or is_clients(item))
         return [text(item, "name") or text(item, "type").removesuffix("_call") for item in calls]
 
     def _place(self, event: Raw) -> Place:
