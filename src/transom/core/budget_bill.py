@@ -72,8 +72,7 @@ def _ways_out(
     *,
     is_head_alone: bool,
 ) -> Iterator[str]:
-    """What the caller can do, each as a clause with its number. `pins`: the units that somebody has pinned, with their
-    sizes. `is_head_alone`: the messages come on top of what the bill says."""
+    """What the caller can do, each as a clause with its number. `is_head_alone`: the messages come on top."""
     budget, policy = request.budget, request.policy
     excess = bill["need"] - bill["limit"]
     least, most = ("more than", "less than") if is_head_alone else ("at least", "at most")

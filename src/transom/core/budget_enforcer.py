@@ -157,8 +157,7 @@ class BudgetEnforcer:
             self._fold_superseded_notes()
 
     def _make_room(self) -> None:
-        """Run the `pressure` strategies. With prices the cheapest of the policy's choices instead, if one brings the
-        window below the trigger, and if the request does not wait for a new summary; once in a plan."""
+        """Run the `pressure` strategies, or with prices, once in a plan, the policy's cheapest choice."""
         prices = self.budget.prices
         if prices is None or self.costs is not None:
             self._run_strategies(self.policy.pressure, over_limit=False)
@@ -376,8 +375,7 @@ class BudgetEnforcer:
                     )
 
     def _fold_superseded_notes(self) -> None:
-        """Fold each note that has a newer one of its key into a short marker, from the first slot on that differs from
-        what was sent: there a fold costs nothing more in the cache."""
+        """Fold each note that has a newer one of its key, where the prefix is broken: there it costs nothing more."""
         view = self.draft.view
         for slot in view.slots[max(0, view.shared_slots) :]:
             note = slot.first_fact if isinstance(slot, Unit) else None

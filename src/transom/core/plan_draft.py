@@ -169,8 +169,7 @@ def _shorten(draft: Draft, unit: Unit, kept: KeptUnit) -> None:
 
 
 def _is_rewritten(view: View, key: int, fold: Fold, staying: Container[int]) -> bool:
-    """Whether it costs nothing more in the cache to shorten this unit: it stands behind the beginning of the fold, or
-    in front of it with only such units between them as stay in the window."""
+    """Whether a unit is sent again because of the fold, so that shortening it costs nothing more in the cache."""
     start = min(view.slot_index(fold.first), max(0, view.shared_slots))
     while start > 0 and view.slots[start - 1].first in staying:
         start -= 1

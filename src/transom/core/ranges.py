@@ -39,8 +39,7 @@ def _plain(value: object) -> object:
 
 @cache
 def _ranges(step: type) -> dict[str, tuple[Any, str]]:
-    """The settings of a class that have a range: the type of each, and the range in words. Empty if one of its
-    types cannot be looked up, because it is imported for type checkers only."""
+    """The settings of a class that have a range, with type and words; none if a type is for type checkers only."""
     found: dict[str, tuple[Any, str]] = {}
     try:
         settings = fields(step) if issubclass(step, Struct) else ()

@@ -81,8 +81,7 @@ def _fact(builder: ViewBuilder, entry: Entry, key: int | None = None, signed_pre
 
 
 def _add_unit(builder: ViewBuilder, unit: Unit) -> None:
-    """Add a unit at its place by key: at the end, or in front of units that came while its request was in flight. If
-    the provider has compacted that place, the unit is sealed at once."""
+    """Add a unit at its place by key. If the provider has compacted that place, it is sealed at once."""
     is_last = not builder.slots or unit.key > builder.slots[-1].last
     signature_fits = False  # as far as is known: a unit that is inserted is checked later
     if unit.signed_prefix:
@@ -460,8 +459,7 @@ def _summary(builder: ViewBuilder, entry: Entry) -> None:
 
 
 def _forked(builder: ViewBuilder, entry: Entry) -> None:
-    """Begin the usage at 0: the entries before are a copy, and their requests were billed to another conversation. A
-    call that was approved there waits for approval again, because it is run there."""
+    """Begin the usage at 0, since others paid for the entries before. A call that was approved waits again here."""
     builder.usage = builder.usage.plus_entry(entry)
     for place, (seq, state) in builder.approvals.items():
         if state == "approved":

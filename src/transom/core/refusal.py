@@ -98,8 +98,7 @@ def _refuse_trim(table: SlotTable, trim: Trim) -> str | None:
 
 
 def _is_at_work(table: SlotTable, entry: Entry) -> bool:
-    """Whether an entry is the newest turn of the model, has calls, and is not folded. Providers that want reasoning
-    back want that of this turn, and refuse its calls without it."""
+    """Whether an entry is the newest turn, with calls: providers refuse those without their reasoning."""
     for slot in reversed(table.slots):
         if isinstance(slot, FoldedSlot):
             return False

@@ -145,6 +145,5 @@ def find_part(entry: Entry, address: Address) -> tuple[Any, int] | None:
 
 @lru_cache(maxsize=4)
 def _parts_by_address(fact: IdentityKey[Fact]) -> dict[Address, tuple[int, Addressed]]:
-    """Each part of a fact with the index of its count in `Entry.tokens`. Cached for a few facts, because a compaction
-    trims the parts of one fact one after the other."""
+    """The parts of a fact, each with the index of its count. Cached: a compaction trims one fact part by part."""
     return {address: (at, part) for at, (address, part) in enumerate(addressed_parts(fact.value), start=1)}

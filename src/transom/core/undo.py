@@ -41,8 +41,7 @@ def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
 
 
 def _last_decided(view: View) -> list[int]:
-    """The edits that were decided last: one edit that no plan made, or all edits of one plan. The seqs of those that
-    apply, the newest first; empty if none applies."""
+    """The seqs of the edits that were decided last and apply, the newest first: one, or all of one plan."""
     live, last, found = view.live_edits, -1, list[int]()
     for at in range(len(live) - 1, -1, -1):
         seq = live[at]

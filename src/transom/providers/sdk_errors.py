@@ -220,8 +220,7 @@ def _is_of_filter(details: dict[str, Any] | None) -> bool:
 
 
 def _retry_after(error: Exception, details: dict[str, Any] | None) -> float | None:
-    """Return the seconds to wait before a new try, at most an hour: from the headers, or from Google's `retryDelay` in
-    the body; None if neither says."""
+    """The seconds to wait before a new try, at most an hour; None if neither headers nor body say."""
     headers = getattr(getattr(error, "response", error), "headers", None)  # urllib's error is itself the response
     found = _from_headers(cast("Mapping[str, str]", headers)) if isinstance(headers, Mapping) else None
     return _bounded(_from_delay(details) if found is None else found)

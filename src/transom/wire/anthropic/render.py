@@ -156,8 +156,7 @@ def _content(fact: Fact, role: str) -> str | list[Raw]:
 
 
 def _block(item: m.Addressed, role: str, *, unsigned: bool = False) -> Iterator[Raw]:
-    """The block of one part, call or reasoning. Nothing for a blank text and for reasoning that the API would not take
-    back; a placeholder for a part that a message of this role may not have."""
+    """The block of a part, call or reasoning; none if the API would not take it; else maybe a placeholder."""
     if isinstance(item, Text):
         if not is_blank(item.text):
             yield _filled(_text(item.text), item.extra)

@@ -182,8 +182,7 @@ class _MergedTurn(NamedTuple):
 
 
 def _of_turns(messages: list[Raw], thinking: Raw) -> Iterator[Violation]:
-    """Violations between messages: A1 to A5, A16 and those of thinking and compactions in all turns, and A11, A12 and
-    A14 in the last. `thinking`: the request's setting."""
+    """Violations between messages: of all turns, and A11, A12 and A14 of the last."""
     turns = _turns(messages)
     for before, turn in zip([_MergedTurn(None, []), *turns], [*turns, _MergedTurn(None, [])], strict=True):
         yield from _of_results(turn, before)

@@ -124,8 +124,7 @@ def _group(group: Sequence[Shown]) -> Any:
 
 
 def _contents(shown: Shown) -> list[Any]:
-    """The contents for a message of a window: the originals if they are unchanged, else new ones with the text and the
-    calls of the window, beside the original thoughts, images and files."""
+    """The contents for a message of a window: the originals, or new texts and calls beside old thoughts and media."""
     kind, chat, source = _package().Content, shown.chat, None if shown.piece is None else shown.piece.source
     if source is not None and not shown.changed:
         return cast("list[Any]", source if isinstance(source, list) else [source])

@@ -129,8 +129,7 @@ def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:
 
 
 def _shown_unit(unit: Unit, sources: Sources) -> Iterator[Shown]:
-    """The messages of a unit, each with its piece. A message is unchanged if the view shows the fact that the log has,
-    and rendering has given no new ids to its calls."""
+    """The messages of a unit, each with its piece, unchanged if the view shows the logged fact under its ids."""
     messages = CHAT.render_slot(unit)
     for rendered, seq, logged, fact in zip(messages, unit.seqs, unit.facts, unit.shown_facts(), strict=False):
         piece, chat = sources.get(seq), rendered.message
@@ -150,8 +149,7 @@ def _ids(chat: Raw) -> list[str]:
 
 
 def _ids_of(fact: Fact) -> list[str]:
-    """The ids of the calls in a fact, or of the call that it answers: equal to `_ids` of its message, if rendering has
-    given no new ids."""
+    """The ids of a fact's calls, or of the call that it answers: as `_ids` of its message, without new ids."""
     if isinstance(fact, Assistant) and fact.calls and not fact.calls[0].legacy:
         return [call.id for call in fact.calls]
     return [fact.call if isinstance(fact, ToolResult) else ""]

@@ -77,8 +77,7 @@ def _chat(one: Any) -> Raw | None:
 
 
 def _readable(block: object) -> object:
-    """A block of content. Reasoning that is encrypted, or in the form of the Responses API, becomes a thinking block,
-    with its text or, without one, what its provider has signed or encrypted."""
+    """A block of content. Encrypted or Responses reasoning becomes thinking, with its text or signature."""
     fields = as_dict(block)
     if fields.get("type") == "redacted_thinking":
         return {"type": "thinking", "thinking": text(fields, "data")}
@@ -100,8 +99,7 @@ def _fact(one: Any, chat: Raw, where: str) -> Any:
 
 
 def _written(shown: Shown) -> Any:
-    """The message for one of a window: the original if it is unchanged, a new one for a text of ours, else a copy with
-    the content and the calls of the window. Calls whose arguments are no object become invalid calls."""
+    """The message for one of a window: the original if it is unchanged, else a copy with what is shown."""
     if shown.piece is not None and not shown.changed:
         return shown.piece.source
     from langchain_core.messages.utils import convert_to_messages  # noqa: PLC0415 - only who has its messages

@@ -111,8 +111,7 @@ def _request(group: Sequence[Shown], names: dict[str, str]) -> Any:
 
 
 def _part(shown: Shown, names: dict[str, str]) -> Any:
-    """The part of a request for a message of a window: the original if it is unchanged, else a copy with the new
-    content; a new part for a text of ours. `names`: the names of tools by the ids of their calls."""
+    """The part of a request for a message: the original, a copy with new content, or a new one."""
     from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart  # noqa: PLC0415
 
     chat, content = shown.chat, shown.chat.get("content")

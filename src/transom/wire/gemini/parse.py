@@ -33,20 +33,7 @@ from transom.wire.fields import (
     take_text,
     text,
 )
-from transom.wire.gemini.keys import (
-    CALL,
-    CODE,
-    CODE_RESULT,
-    DIALECT_NAME,
-    FILES,
-    RESPONSE,
-    TOOL_CALL,
-    TOOL_RESULT,
-    UNDER,
-    either,
-    key_of_part,
-    kinds_of,
-)
+from transom.wire.gemini import keys
 from transom.wire.replies import UsageFields, dumped, require_reply, stop_reason_of, with_usage
 
 
@@ -89,11 +76,11 @@ def turn(value: object, where: str) -> Assistant:
 def instruction(value: object, where: str) -> m.Instruction:
     """A system instruction: a text, or a content with any role. Raises InvalidMessage for anything else."""
     if isinstance(value, str):
-        return m.Instruction(parts=(Text(value),), dialect=DIALECT_NAME)
+        return m.Instruction(parts=(Text(value),), dialect=keys.DIALECT_NAME)
     if not isinstance(value, dict):
         raise InvalidMessage(where, f"must be a text or an object with parts, not {kind_of(value)}")
     fields = json_copy(cast("dict[object, object]", value), where)
-    return m.Instruction(parts=_parts(fields, where), shape="parts", extra=fields or None, dialect=DIALECT_NAME)
+    return m.Instruction(parts=_parts(fields, where), shape="parts", extra=fields or None, dialect=keys.DIALECT_NAME)
 
 
 def content(value: object, where: str) -> tuple[Part, ...]:
@@ -103,7 +90,7 @@ def content(value: object, where: str) -> tuple[Part, ...]:
         return (Text(value),)
     listed = list(_single(json_copy({"parts": value}, where)["parts"], where, "content"))
     for raw, path in listed:
-        if key_of_part(raw, (*CALL, *RESPONSE)):
+        if keys.key_of_part(raw, (*keys.CALL, *keys.RESPONSE)):
             raise InvalidMessage(where, f"{path} is a part of its own kind: hand over what it holds")
     return tuple(_part(raw, where, path) for raw, path in listed)
 
@@ -126,8 +113,8 @@ def response_parts(value: object, where: str) -> tuple[Part, ...]:
 def _opened(value: object, where: str) -> tuple[Raw, str]:
     """A copy of a content's fields, and its role: "model" or "user". A content without a role is the user's.
     (`function` was once the role of responses.)"""
-    fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, DIALECT_NAME)
-    require_own_parts(fields.get("parts"), where, DIALECT_NAME)
+    fields = require_dialect(json_copy(require_object(value, where, "a content"), where), where, keys.DIALECT_NAME)
+    require_own_parts(fields.get("parts"), where, keys.DIALECT_NAME)
     role = fields.get("role")
     if role not in (None, "model", "user", "function"):
         shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
@@ -145,8 +132,8 @@ def _by_speaker(fields: Raw, role: str, calls: Sequence[Call]) -> Iterator[tuple
     """
     parts = fields.get("parts")
     listed = cast("list[object]", parts) if isinstance(parts, list) else []
-    answered = [isinstance(part, dict) and bool(key_of_part(cast("Raw", part), RESPONSE)) for part in listed]
-    asked = calls or any(isinstance(part, dict) and key_of_part(cast("Raw", part), CALL) for part in listed)
+    answered = [isinstance(part, dict) and bool(keys.key_of_part(cast("Raw", part), keys.RESPONSE)) for part in listed]
+    asked = calls or any(isinstance(part, dict) and keys.key_of_part(cast("Raw", part), keys.CALL) for part in listed)
     if role != "model" or not any(answered) or not asked:
         yield fields, role
         return
@@ -158,17 +145,19 @@ def _by_speaker(fields: Raw, role: str, calls: Sequence[Call]) -> Iterator[tuple
 def _turn(fields: Raw, where: str) -> Assistant:
     """The turn in the fields of one content."""
     items = [_item(raw, where, path) for raw, path in _single(fields.get("parts"), where, "parts")]
-    return turn_of(items, shape="parts", dialect=DIALECT_NAME)
+    return turn_of(items, shape="parts", dialect=keys.DIALECT_NAME)
 
 
 def _user_facts(fields: Raw, calls: list[Call], where: str) -> list[m.Fact]:
     """The facts in a content of the user: results, each of which takes its call out of `calls`, then the message."""
     listed = list(_single(fields.pop("parts", None), where, "parts"))
-    facts: list[m.Fact] = [_result(raw, calls, where, path) for raw, path in listed if key_of_part(raw, RESPONSE)]
-    parts = tuple(_part(raw, where, path) for raw, path in listed if not key_of_part(raw, RESPONSE))
+    facts: list[m.Fact] = [
+        _result(raw, calls, where, path) for raw, path in listed if keys.key_of_part(raw, keys.RESPONSE)
+    ]
+    parts = tuple(_part(raw, where, path) for raw, path in listed if not keys.key_of_part(raw, keys.RESPONSE))
     if parts or not facts:
         extra = None if facts or fields == {"role": "user"} else fields
-        facts.append(m.User(parts=parts, shape="parts", extra=extra, dialect=DIALECT_NAME))
+        facts.append(m.User(parts=parts, shape="parts", extra=extra, dialect=keys.DIALECT_NAME))
     return facts
 
 
@@ -189,24 +178,24 @@ def _single(items: object, where: str, path: str) -> Iterator[tuple[Raw, str]]:
     for at, item in enumerate(cast("list[object]", items)):
         raw, here = require_object(item, where, f"{path}[{at}]"), f"{path}[{at}]"
         if any(value is not None for value in raw.values()):
-            others = kinds_of(raw)[1:]
+            others = keys.kinds_of(raw)[1:]
             yield ({key: value for key, value in raw.items() if key not in others} if others else raw), here
             yield from (({key: raw[key]}, here) for key in others)
 
 
 def _part(raw: Raw, where: str, path: str) -> Part:
     """A content part."""
-    kind = next(iter(kinds_of(raw)), "text")
+    kind = next(iter(keys.kinds_of(raw)), "text")
     if kind == "text":
         if not isinstance(raw.get("text"), (str, type(None))):
             raise InvalidMessage(where, f"{path}.text must be a string, not {kind_of(raw['text'])}")
         return Text(raw.get("text") or "", {key: value for key, value in raw.items() if key != "text"} or None)
     body = require_object(raw[kind], where, f"{path}.{kind}")
-    if kind in FILES:
-        mime = either(body, "mimeType")
+    if kind in keys.FILES:
+        mime = keys.either(body, "mimeType")
         return m.Media("image" if isinstance(mime, str) and mime.startswith("image/") else "file", raw)
     # a call by the user, a response by the model: words about one
-    return Text(compact_json(raw)) if kind in (*CALL, *RESPONSE) else m.Other(raw)
+    return Text(compact_json(raw)) if kind in (*keys.CALL, *keys.RESPONSE) else m.Other(raw)
 
 
 def _item(raw: Raw, where: str, path: str) -> m.Addressed:
@@ -214,7 +203,7 @@ def _item(raw: Raw, where: str, path: str) -> m.Addressed:
     if raw.get("thought") is True and isinstance(raw.get("text"), str):
         rest = {key: value for key, value in raw.items() if key not in {"thought", "text"}}
         return m.Reasoning(raw["text"], "thought", extra=rest or None)
-    key = key_of_part(raw, CALL)
+    key = keys.key_of_part(raw, keys.CALL)
     if key is None:
         return _part(raw, where, path)
     body, label, name = _named(raw, key, where, path)
@@ -223,7 +212,7 @@ def _item(raw: Raw, where: str, path: str) -> m.Addressed:
         del body["args"]
     if not (isinstance(args, str) and where == _REPLY):  # a text: see `_storable_part`
         args = "" if args is None else compact_json(require_object(args, where, f"{path}.{key}.args"))
-    return Call(label, name, args, None if raw == {CALL[0]: {}} else raw)
+    return Call(label, name, args, None if raw == {keys.CALL[0]: {}} else raw)
 
 
 def _named(raw: Raw, key: str, where: str, path: str) -> tuple[Raw, str, str]:
@@ -234,12 +223,12 @@ def _named(raw: Raw, key: str, where: str, path: str) -> tuple[Raw, str, str]:
 
 def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
     """A function's response, as the result of the open call in `calls` that it belongs to."""
-    key = key_of_part(raw, RESPONSE) or RESPONSE[0]
+    key = keys.key_of_part(raw, keys.RESPONSE) or keys.RESPONSE[0]
     body, label, name = _named(raw, key, where, path)
     path = f"{path}.{key}"
     parts = _answer(body.pop("response", None), where, f"{path}.response")
     parts += _parts(body, where, f"{path}.parts") if body.get("parts") else ()
-    extra: Raw = {} if raw == {RESPONSE[0]: {}} else raw
+    extra: Raw = {} if raw == {keys.RESPONSE[0]: {}} else raw
     extra |= {"name": name} if name else {}
     # by its id; where one of the two has none, by its name
     met = (call for call in calls if (call.id == label if call.id and label else call.name == name))
@@ -251,8 +240,8 @@ def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
 
 def tool_result(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
     """A tool result with these parts. It has failed if the text came under the key `error`."""
-    failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {UNDER: "error"}
-    return ToolResult(parts=parts, call=label, failed=failed, dialect=DIALECT_NAME, **rest)
+    failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {keys.UNDER: "error"}
+    return ToolResult(parts=parts, call=label, failed=failed, dialect=keys.DIALECT_NAME, **rest)
 
 
 def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:
@@ -262,8 +251,8 @@ def _answer(value: object, where: str, path: str) -> tuple[Part, ...]:
     held = require_object(value, where, path)
     key, text = next(iter(held.items())) if len(held) == 1 else (None, None)
     if isinstance(text, str):
-        return (Text(text, None if key == "output" else {UNDER: key}),)
-    return (Text(compact_json(held), {UNDER: None}),)
+        return (Text(text, None if key == "output" else {keys.UNDER: key}),)
+    return (Text(compact_json(held), {keys.UNDER: None}),)
 
 
 # ---- replies
@@ -295,14 +284,14 @@ def parse_response(reply: object) -> Assistant:
     if not found and "parts" in response:
         return turn(_with_storable_args(response), _REPLY)
     if not found:
-        why = either(as_dict(either(response, "promptFeedback")), "blockReason")
+        why = keys.either(as_dict(keys.either(response, "promptFeedback")), "blockReason")
         needed = "a response with candidates or a content with parts is needed"
         raise InvalidMessage("reply", f"the request was blocked: {why!s:.100}" if why else needed)
     candidate = require_reply(found[0], _NEEDED)
     if (content := candidate.get("content")) is None:
-        reason = either(candidate, "finishReason") or "it gives no reason"
+        reason = keys.either(candidate, "finishReason") or "it gives no reason"
         raise InvalidMessage("reply", f"the model said nothing: {reason!s:.100}")
-    usage = either(response, "usageMetadata")
+    usage = keys.either(response, "usageMetadata")
     said = _with_storable_args(require_reply(content, _NEEDED))
     if stop_reason_of(response) in ("length", "filter"):
         said = {**said, "parts": without_unanswered_calls(as_list(said.get("parts")))}
@@ -324,7 +313,7 @@ def _with_storable_args(content: Raw) -> Raw:
 
 def _storable_part(part: object) -> object:
     fields = as_dict(part)
-    key = key_of_part(fields, CALL)
+    key = keys.key_of_part(fields, keys.CALL)
     if key is None or "args" not in as_dict(fields[key]):
         return part
     args = storable(fields[key]["args"])
@@ -335,15 +324,17 @@ def _storable_part(part: object) -> object:
 
 def without_unanswered_calls(parts: list[Any]) -> list[Any]:
     """The parts of a content that ended too early, without calls of the provider's own tools that have no result."""
-    results = [each for each in map(as_dict, parts) if key_of_part(each, TOOL_RESULT)]
-    answered = {_id_under(each, TOOL_RESULT) for each in results}
+    results = [each for each in map(as_dict, parts) if keys.key_of_part(each, keys.TOOL_RESULT)]
+    answered = {_id_under(each, keys.TOOL_RESULT) for each in results}
     out = list[Any]()
     for at, part in enumerate(parts):
         fields = as_dict(part)
-        if key_of_part(fields, CODE):
+        if keys.key_of_part(fields, keys.CODE):
             is_unanswered = not _begins_with_result(parts[at + 1 :])
         else:
-            is_unanswered = bool(key_of_part(fields, TOOL_CALL)) and _id_under(fields, TOOL_CALL) not in answered
+            is_unanswered = (
+                bool(keys.key_of_part(fields, keys.TOOL_CALL)) and _id_under(fields, keys.TOOL_CALL) not in answered
+            )
         if not is_unanswered:
             out.append(part)
     return out
@@ -352,13 +343,13 @@ def without_unanswered_calls(parts: list[Any]) -> list[Any]:
 def _begins_with_result(parts: list[Any]) -> bool:
     """Whether a result of code comes before the next code. Neither has an id, and a text may stand between the two."""
     for fields in map(as_dict, parts):
-        if key_of_part(fields, CODE_RESULT):
+        if keys.key_of_part(fields, keys.CODE_RESULT):
             return True
-        if key_of_part(fields, CODE):
+        if keys.key_of_part(fields, keys.CODE):
             return False
     return False
 
 
-def _id_under(part: Raw, keys: tuple[str, ...]) -> str:
-    """The id in the data that a part has under one of these keys; empty if there is none."""
-    return text(as_dict(part.get(key_of_part(part, keys) or "")), "id")
+def _id_under(part: Raw, names: tuple[str, ...]) -> str:
+    """The id in the data that a part has under one of these names; empty if there is none."""
+    return text(as_dict(part.get(keys.key_of_part(part, names) or "")), "id")

@@ -62,8 +62,7 @@ def _keys(path: object) -> list[str | int]:
 
 
 def _placed(held: Any, keys: list[str | int], value: Any) -> Any:
-    """A JSON value with `value` at the end of these steps. Lists and objects are changed in place; a text is added to
-    the text that is there."""
+    """A JSON value with `value` at the end of these steps, in place. A text is added to the text there."""
     if not keys:
         return held + value if isinstance(held, str) and isinstance(value, str) else value
     key, rest = keys[0], keys[1:]

@@ -154,8 +154,7 @@ def _call(item: object, where: str, path: str) -> Call:
 
 
 def _arguments(body: Raw, field: str) -> str:
-    """The arguments of a call as text, taken out of its body; a value that is not a text stays there and is returned as
-    JSON."""
+    """The arguments of a call as text, taken out of its body; one that is no text stays there too."""
     value = body.get(field)
     if value is None or value == "":
         return ""

@@ -145,8 +145,7 @@ def _call(call: Call) -> Raw:
 
 
 def _filled(rest: Raw, call: Call, field: str) -> Raw:
-    """The body of a call: its other fields, with name and arguments. Arguments that were read as JSON are still in
-    `rest`, and stay unless a trim has changed them."""
+    """The body of a call: its other fields, name, and arguments, unless they were read as JSON and not trimmed."""
     if call.name:
         rest["name"] = call.name
     if call.args and (rest.get(field) is None or compact_json(rest[field]) != call.args):

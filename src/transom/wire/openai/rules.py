@@ -114,8 +114,7 @@ def _of_calls(fields: Raw) -> Iterator[v.Finding]:
 
 
 def _of_pairs(messages: list[Raw]) -> Iterator[Violation]:
-    """Violations between calls and results. The tool messages directly behind an assistant message answer its calls; a
-    message of any other role ends that."""
+    """Violations between calls and results: the tool messages directly behind an assistant message answer it."""
     # `at`: the message whose calls may be answered now; `waiting`: those of its calls that have no result yet
     at, called, waiting, legacy = -1, set[str](), set[str](), False
     for index, fields in enumerate([*messages, {}]):

@@ -172,8 +172,7 @@ def _add(fields: Raw, key: str, value: Any) -> None:
 
 
 def _joined(key: str, before: str, more: str) -> str:
-    """A text field with one more piece of it. A field of `_WHOLE` keeps its first value, except that a name may come in
-    pieces: another text than the name so far is appended."""
+    """A text with one more piece. A field of `_WHOLE` keeps its first value, but a name may come in pieces."""
     if not before or key not in _WHOLE:
         return before + more
     return before + more if key == "name" and more != before else before

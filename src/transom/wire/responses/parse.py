@@ -154,8 +154,7 @@ def _kept_by_compaction(items: list[Raw], *, compacted: bool) -> set[int]:
 
 
 def _fields_of(item: object, where: str) -> Raw:
-    """A copy of an item's fields, without those that only responses have. Raises InvalidMessage if the item is not in
-    this dialect, has neither a type nor a role, or has an unknown role."""
+    """A copy of an item's fields that may be sent. Raises InvalidMessage for an item of another dialect."""
     fields = require_dialect(json_copy(require_object(item, where, "an item"), where), where, "responses")
     type_ = fields.get("type")
     if not is_text(type_) and (type_ is not None or "role" not in fields):
@@ -198,8 +197,7 @@ def _user_fields(fields: Raw, key: str, where: str) -> dict[str, Any]:
 
 
 def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
-    """The turn of neighbouring items of the model, and the index of the first. `kept`: the indexes of messages that
-    belong to a compaction."""
+    """The turn of neighbouring items, and the index of the first. `kept`: what a compaction has kept."""
     pieces: list[m.Addressed] = []
     messages: list[Raw | None] = []
     order = ""  # with a bar before each message
@@ -350,8 +348,7 @@ def _is_unfinished(item: Raw) -> bool:
 
 
 def _turn_of_reply(items: list[object], *, bound: bool, model: object = None, compacted: bool = False) -> Assistant:
-    """The turn in a list of items, empty if there are none. `compacted`: they are an answer of `responses.compact`.
-    Raises InvalidMessage if they are more than one turn, or hold an item that is not the model's."""
+    """The turn in a list of items, maybe empty. Raises InvalidMessage if they are anything else."""
     if not items:
         return Assistant(shape="absent", dialect=DIALECT_NAME)
     facts = [fact for _, fact in read([as_item(item) for item in items], "reply, ", compacted=compacted)]

@@ -194,8 +194,7 @@ def _unbound(item: Raw) -> Raw:
 
 
 def _easy_message(item: Raw) -> Raw:
-    """A message of the model without an id. The SDK's types want its content as one string, and no status. The texts of
-    its parts are joined as the SDK's `output_text` joins them."""
+    """A message of the model without an id: one string as content, no status, as the SDK's types want it."""
     content: str | list[Raw] = item["content"]
     if not isinstance(content, str):
         parts = [_repaired_part(part, "assistant") for part in content]

@@ -91,8 +91,7 @@ class ResponsesAccumulator(Accumulator):
         return [text(item, "name") or text(item, "type").removesuffix("_call") for item in calls]
 
     def _place(self, event: Raw) -> Place:
-        """The place of the newest item with the output index of an event, or a new place. Without an index: of the item
-        with its id, else of the newest one."""
+        """The place of the newest item with the event's index or, without one, id; else the newest, or a new one."""
         at: object = event.get("output_index")
         label = event.get("item_id") or as_dict(event.get("item")).get("id")
         known = self._by_id.get(label) if at is None and isinstance(label, str) else None
@@ -106,8 +105,7 @@ class ResponsesAccumulator(Accumulator):
         return place
 
     def _add_item(self, event: Raw, *, done: bool) -> None:
-        """Begin an item, or end it. The same end a second time is ignored; another item at the place of one that has
-        begun or ended gets a place of its own."""
+        """Begin an item, or end it, once. Another item at its place gets a place of its own."""
         place, item = self._place(event), as_dict(event.get("item"))
         if self._done.get(place) == item:  # said twice
             return
