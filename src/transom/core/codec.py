@@ -42,15 +42,10 @@ def decode(line: bytes) -> Entry:
     try:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeError):
-        return _decode_slowly(line)
-
-
-def _decode_slowly(line: bytes) -> Entry:
-    """As `decode`, by the standard library."""
+        pass  # left to the standard library
     try:
         raw: Any = json.loads(line)
-        kind = raw["body"]["kind"]
-        if kind not in _KINDS:
+        if raw["body"]["kind"] not in _KINDS:
             raw["body"] = {"kind": "opaque", "raw": raw["body"]}
         return msgspec.convert(raw, Entry)
     except (msgspec.MsgspecError, KeyError, TypeError, UnicodeError, RecursionError) as problem:

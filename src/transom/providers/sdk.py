@@ -53,7 +53,10 @@ class SdkProvider:
     ) -> None:
         self.model = model
         address = base_url or os.environ.get(self.address_name, "")  # which the SDK reads itself
-        self.dialect = dialect_at(self._host(address), self.dialect)
+        try:
+            self.dialect = dialect_at(urlsplit(address).hostname, self.dialect)
+        except ValueError:  # for example because a bracket is missing
+            raise InvalidSetting(f"provider {self.name}: {quote(address)} is not the address of a server") from None
         self._base_url, self._timeout = base_url, timeout
         self._key = api_key or next(filter(None, map(os.environ.get, self.key_names)), "")
         if not self._key and not address and base_url is None:  # "": it is known later
@@ -170,13 +173,6 @@ class SdkProvider:
             await _close(held[1])
 
     # ---- how
-
-    def _host(self, base_url: str) -> str | None:
-        """The host in an address; None if it names none. Raises InvalidSetting if the address cannot be split."""
-        try:
-            return urlsplit(base_url).hostname
-        except ValueError:
-            raise InvalidSetting(f"provider {self.name}: {quote(base_url)} is not the address of a server") from None
 
     def _answer(
         self, call: Callable[..., Any], request: Mapping[str, Any], max_tokens: int | None, timeout: float | None

@@ -220,8 +220,9 @@ def _turn(items: list[_Item], kept: Collection[int]) -> Placed:
             messages.append(fields if kind(fields) == "message" else None)
     shape = "parts" if messages else "absent"
     turn = turn_of(pieces, shape=shape, extra={ITEMS: messages} if messages else None, dialect=DIALECT_NAME)
-    turn = _with_pending_calls(replace(turn, order=order) if len(messages) > 1 else turn)
-    return items[0][0], turn
+    turn = replace(turn, order=order) if len(messages) > 1 else turn
+    raw = [part.raw for part in turn.parts if isinstance(part, m.Other)]
+    return items[0][0], m.with_pending_calls(turn, map(approval_request, raw), map(approved_request, raw), ())
 
 
 def approval_request(item: Raw) -> str:
@@ -232,13 +233,6 @@ def approval_request(item: Raw) -> str:
 def approved_request(item: Raw) -> str:
     """The id of the request for an approval that an item answers; empty for any other item."""
     return text(item, "approval_request_id") if item.get("type") == APPROVAL_RESPONSE else ""
-
-
-def _with_pending_calls(turn: Assistant) -> Assistant:
-    """A copy of the turn that says which requests for an approval it leaves open (`pending_calls`), and which of
-    earlier turns it answers (`continued_calls`)."""
-    items = [part.raw for part in turn.parts if isinstance(part, m.Other)]
-    return m.with_pending_calls(turn, map(approval_request, items), map(approved_request, items), ())
 
 
 def _message(fields: Raw, where: str) -> tuple[Part, ...]:
