@@ -15,7 +15,7 @@ from transom.conversation.settings import ConversationOptions, Settings, warn_wi
 from transom.core.log import Log
 from transom.core.message import Note, Raw
 from transom.core.tool import Tool
-from transom.core.view import STRAY_RESULT, View
+from transom.core.view import STRAY_RESULT
 from transom.errors import InvalidMessage, InvalidSetting
 from transom.stores import MemoryStore
 from transom.wire.dialects import with_foreign_tools
@@ -112,23 +112,15 @@ def _fitted(
     for _ in replay(conversation, facts, tools=tools):
         pass
     view = conversation.plan_request(tools=tools).view
-    lost = [ref(seq) for seq in _lost_results(view)]
+    bodies = (view.fetch(seq).body for seq in range(view.length)) if STRAY_RESULT in view.unit_of else ()
+    noted = {seq for body in bodies if isinstance(body, Note) for seq in body.refs}  # read as late results
+    lost = [ref(seq) for seq, key in enumerate(view.unit_of) if key == STRAY_RESULT and seq not in noted]
     if framework is None:
         return render_messages(view, settings.dialect), lost
     entries = [entry.seq for entry in log.read() if entry.meta is not None and entry.meta.source is not None]
     of_head = {-at: piece for at, piece in enumerate(pieces[: len(pieces) - len(entries)], 1)}
     of_log = dict(zip(reversed(entries), reversed(pieces), strict=False))
     return framework.write(view, of_head | of_log), lost
-
-
-def _lost_results(view: View) -> list[int]:
-    """The results that the model does not read: they answer no open call, and no note repeats them as late ones."""
-    strays = [seq for seq, key in enumerate(view.unit_of) if key == STRAY_RESULT]
-    if not strays:
-        return []
-    bodies = (view.fetch(seq).body for seq in range(view.length))
-    noted = {seq for body in bodies if isinstance(body, Note) for seq in body.refs}
-    return [seq for seq in strays if seq not in noted]
 
 
 def _position(log: Log, seq: int) -> int:

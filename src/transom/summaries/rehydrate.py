@@ -119,7 +119,10 @@ def _newest_files(view: View) -> Iterator[tuple[str, int]]:
         body = view.fetch(seq).body
         if not isinstance(body, Assistant) or not body.calls:
             continue
-        failed = _failed_calls(view, view.unit_of[seq])
+        unit = view.unit(view.unit_of[seq]) if view.unit_of[seq] >= 0 else None
+        answers = () if unit is None else zip(unit.answered_calls, unit.seqs[1:], strict=True)
+        results = ((index, view.fetch(answer).body) for index, answer in answers)  # ids repeat, and some APIs have none
+        failed = {index for index, result in results if isinstance(result, ToolResult) and ending(result)[1]}
         for index, call in reversed(list(enumerate(body.calls))):
             if index in failed:
                 continue
@@ -129,17 +132,6 @@ def _newest_files(view: View) -> Iterator[tuple[str, int]]:
                     seen.add(path)
                     if path in changes or view.unit_of[seq] not in whole:
                         yield path, seq
-
-
-def _failed_calls(view: View, key: int) -> set[int]:
-    """Which calls of a unit have a result that says that they failed. Ids do not tell: they repeat, and some APIs have
-    none."""
-    if key < 0:
-        return set()
-    unit = view.unit(key)
-    results = zip(unit.answered_calls, unit.seqs[1:], strict=True)
-    found = ((index, view.fetch(seq).body) for index, seq in results)
-    return {index for index, body in found if isinstance(body, ToolResult) and ending(body)[1]}
 
 
 def _paths(call: Call) -> tuple[list[str], list[str]]:

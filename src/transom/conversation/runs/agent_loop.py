@@ -200,7 +200,14 @@ class AgentLoop:
             try:
                 if compacted is not None:
                     yield compacted
-                yield self._requested(request, in_flight.seq)
+                yield Requested(
+                    entry=in_flight.seq,
+                    model=model_name(self._provider),
+                    request=request,
+                    settings=self._sdk_arguments,
+                    max_tokens=self._max_tokens,
+                    stream=self._settings.stream,
+                )
                 outcome = yield work
             except BaseException:
                 self._log_failure(PartialReply.of(work, None), INTERRUPTED, in_flight.seq, final=True)
@@ -272,16 +279,6 @@ class AgentLoop:
             return False
         self._asks_for_schema = False
         return True
-
-    def _requested(self, request: Request, entry: int) -> Requested:
-        return Requested(
-            entry=entry,
-            model=model_name(self._provider),
-            request=request,
-            settings=self._sdk_arguments,
-            max_tokens=self._max_tokens,
-            stream=self._settings.stream,
-        )
 
     def _log_late_reply(self, provider: Provider, dialect: Dialect, reply: object) -> None:
         """Log the usage of a reply that came after the run was stopped: its request was closed by then."""

@@ -34,7 +34,7 @@ from transom.strategies.candidates import (
 from transom.strategies.record.index import Index
 from transom.strategies.record.make_record import make_record
 from transom.strategies.summary.folds import folded_before, shows_summary, summary_in_place, whole_room, with_summary
-from transom.strategies.summary.when_to_summarise import ShownSummary, shown_summary, summary_want
+from transom.strategies.summary.when_to_summarise import shown_summary, summary_want
 from transom.strategies.text.references import range_reference
 
 MAX_CUT_BEFORE_USER = 0.5
@@ -104,7 +104,11 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
             shown = newest if run is found[-1] else None
             is_of_all = shown is not None and not shown.summary.degraded and shown.summary.last >= folded[-1].last
             if shown is not None and is_of_all and shown.tokens <= size / len(found):
-                fold = _summary_fold(view, target, run, shown)
+                count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run)
+                tokens = sum(slot.untrimmed_size.tokens for slot in run)
+                span = texts.summarised_turns(range_reference(view, target, run), count, tokens)
+                fold = Fold(first=run[0].first, last=run[-1].last, text=span)
+                fold = with_summary(fold, shown.seq, shown.summary)
                 if view.refusal(fold) is None:
                     yield fold
                     continue
@@ -153,11 +157,3 @@ class RollingRecord(Struct, frozen=True, kw_only=True):
         kept = how_many_fit(reversed(view.slots[start:stop]), int(tail), messages=last, behind_fold=True)
         end = stop - kept
         return view.slots[start : end + cut_before_user(view, view.slots[end : stop + 1], MAX_CUT_BEFORE_USER * tail)]
-
-
-def _summary_fold(view: View, target: Target, run: Sequence[Slot], shown: ShownSummary) -> Fold:
-    """The fold that shows the summary in place of a record, and behind it one line that says for which turns."""
-    count = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in run)
-    tokens = sum(slot.untrimmed_size.tokens for slot in run)
-    span = texts.summarised_turns(range_reference(view, target, run), count, tokens)
-    return with_summary(Fold(first=run[0].first, last=run[-1].last, text=span), shown.seq, shown.summary)
