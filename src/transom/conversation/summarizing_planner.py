@@ -285,15 +285,10 @@ class SummarizingPlanner:
         return outcome.summary
 
     def _is_news(self, summary: Summary, *, may_replace: bool = False, known: int | None = None) -> bool:
-        """Whether a summary that was made is worth a place in the log, which may have got another one meanwhile.
-
-        It is if it covers more turns than the newest summary in the log. If it covers the same turns or fewer, it must
-        have another text, and not be degraded where the newest is not. Then it is news with `may_replace` (a new focus,
-        new notes), or if the newest covers the same turns and is degraded.
-
-        `known`: the seq of the newest summary when this one was asked for. A summary that came since then and covers
-        more turns stays.
-        """
+        """Whether a summary that was made is worth a place in the log: it covers more turns than the newest one. If it
+        covers no more, it must have another text, and not be degraded where the newest is not; and `may_replace` (a
+        new focus, new notes), or the newest is a degraded one of the same turns. `known`: the seq of the newest summary
+        when this one was asked for; one that came since then and covers more turns stays."""
         newest = self._planner.view.summary
         if newest is None or newest[1].last < summary.last:
             return True

@@ -231,16 +231,11 @@ def _has_reasoning(window: Window) -> bool:
 
 def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
     """The tokens that the next request may have, as the planner will count them; less than this one had. 0 if not even
-    the head fits them: such a limit is not learned, because the conversation could only stay below it. 0 too if they
-    are a guess, because the provider did not say how many tokens the request had, and fewer than `LEAST_GUESSED` and
-    than half of the limit that the provider named.
+    the head fits them, or if they are a guess below `LEAST_GUESSED` and below half of the limit that was named.
 
-    The planner's ratio goes up with this refusal (`Calibration.refused`), but not above `MAX_RATIO`: what is beyond
-    that is taken from the limit. If the provider did not say how many tokens the request had, its limit alone proves
-    nothing about the ratio, so the request shrinks by a share too, and by more each time.
-
-    If the provider has counted what the caller sends beside our request, the request loses the tokens above the limit,
-    and the ratio stays.
+    The planner's ratio goes up with this refusal, but not above `MAX_RATIO`: what is beyond that is taken from the
+    limit. A limit alone proves nothing about the ratio, so without `used` the request shrinks by a share too. If the
+    provider has counted what the caller sends beside our request, that is subtracted, and the ratio stays.
     """
     raw, known = max(1, window.size.tokens), window.view.calibration
     share = STRICTLY_LESS if said.used else SHRINK[min(attempt, len(SHRINK)) - 1]

@@ -418,13 +418,9 @@ class RequestPlanner:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def _learned_limit(self) -> int | None:
-        """The tokens that all requests of this model may have, because it refused more; None if it refused none.
-
-        The limit is in the provider's tokens, as the ratio of the refused request counts them. If this conversation's
-        own ratio is smaller, the limit falls in proportion. A limit of this log is taken with this log's ratio.
-
-        If the limit has the name of a model, the shared one holds: this log's refusals and replies have taught it too.
-        """
+        """The tokens that all requests of this model may have, because it refused more; None if it refused none. The
+        limit is in the provider's tokens, and falls in proportion where this log's ratio is smaller. The shared limit
+        of a model holds: this log's refusals and replies have taught it too."""
         own = self.view.model_limits.get(self.model)
         if own is not None:
             self._share_earlier()

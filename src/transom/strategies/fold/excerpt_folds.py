@@ -79,12 +79,8 @@ def _pinned(slots: Sequence[Slot]) -> list[int]:
 
 
 def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int]) -> Iterator[Fold]:
-    """Yield folds over these slots, each with a shorter text than the one before: the planner stops at the first that
-    fits. Nothing without slots.
-
-    `keys`: the units that get excerpts. The last fold has excerpts of the first and the last required unit alone. The
-    folds end early where a smaller text does not help, because only messages or images are too many.
-    """
+    """Yield folds over these slots, each with shorter excerpts of the units `keys`, at last of two alone: the planner
+    stops at the first that fits. They end where a smaller text does not help, since messages or images are too many."""
     if not slots:
         return
     title, excerpted = texts.bare_marker(range_reference(view, target, slots)), tuple(dict.fromkeys(keys))

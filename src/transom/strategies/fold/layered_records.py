@@ -393,13 +393,9 @@ class _Records:
 
 
 def _shares(runs: Sequence[Sequence[Slot]], size: float) -> list[float]:
-    """Divide `size` tokens among the records of these runs: the tokens of each.
-
-    The weight of a run is the geometric mean of two sizes: its tokens in the window now, and those of its turns without
-    any edit. By the first alone, older records would lose room to whole turns with every merge; by the second alone,
-    the newest turns would get hardly any beside very many old ones. Each run gets at least `MIN_LAYER` tokens, or an
-    equal part of `size` if there are fewer.
-    """
+    """Divide `size` tokens among the records of these runs. The weight of a run is the geometric mean of its tokens now
+    and of those without any edit: by the first alone, older records would lose room with every merge; by the second,
+    the newest turns would get hardly any. Each run gets at least `MIN_LAYER`, or an equal part if there is less."""
     weights = [
         sqrt(sum(slot.size.tokens for slot in run) * sum(slot.untrimmed_size.tokens for slot in run)) for run in runs
     ]

@@ -60,11 +60,8 @@ class Omit(Struct, frozen=True, kw_only=True):
 
 
 def _until_met(view: View, target: Target, found: Sequence[Sequence[Slot]]) -> tuple[list[list[Slot]], Size]:
-    """The oldest slots of these runs, as many as must go to meet the goal, run by run; and what leaving them out saves,
-    with the bound reasoning behind them, which no window shows then.
-
-    A few more are taken so that the omission does not end between a call of the provider's own tool and its result, and
-    so that a user message follows it (`cut_before_user`). All slots if even they do not meet the goal."""
+    """The oldest slots of these runs that must go to meet the goal, run by run, and what leaving them out saves. A few
+    more are taken, so that no call of the provider's own tool loses its result and a user message follows."""
     enough: tuple[list[list[Slot]], Size] | None = None
     hidden = _bound_reasoning(view, found)
     taken, saved, hides = list[list[Slot]](), reduce(Size.plus, hidden.values(), ZERO), False

@@ -126,12 +126,8 @@ def _exact_values(
     view: View, target: Target, units: Sequence[Unit], tokens: float
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of these turns that the summary must hold to the letter, in `tokens` tokens; and those of them that the
-    user typed.
-
-    First come the names that the user typed, then those in longer messages of the user, then all others; each group by
-    weight. A name that the user did not type must occur again in a turn behind these. Names of tools and of their
-    arguments are left out: every request has them in its tools.
-    """
+    user typed. First come typed names, then those in longer messages of the user, then others, each group by weight.
+    One that was not typed must occur again behind these turns. Names of tools and arguments stand in every request."""
     index = Index.of(view, target.budget.usable, target.indexes)
     typed, users, others = dict[str, None](), dict[str, None](), dict[str, None]()
     for unit in reversed(units):
