@@ -11,6 +11,7 @@ from transom.cli import main
 from transom.exporters.export import export
 
 ROWS = {"policies": "default,passthrough", "windows": "1200,900", "entries": 1}
+TABS = "default", "passthrough"
 
 
 def whole(client, **parameters):
@@ -79,3 +80,12 @@ def test_a_long_comparison_comes_in_pieces(store, enter, monkeypatch):
     client = enter()
     first = client.get("/api/compare", params={"id": "trip", **ROWS}).json()
     assert (len(first["points"]), first["calls"], first["sentence"]) == (1, 2, None)
+
+
+def test_two_tabs_that_compare_are_both_done(store, enter, monkeypatch):
+    monkeypatch.setattr("transom.inspector.comparison.SECONDS_OF_WORK", 0.0)
+    fill(store, turns=2)
+    client = enter()
+    for _ in range(12):
+        tabs = [client.get("/api/compare", params={"id": "trip", **ROWS, "policies": one}).json() for one in TABS]
+    assert all(tab["sentence"] for tab in tabs)

@@ -72,6 +72,15 @@ def test_the_window_of_a_dry_run_has_pages(store, enter):
     assert page["sizes"] == tried["window"]["sizes"]
 
 
+def test_a_dry_run_in_another_tab_does_not_end_the_paging(store, enter):
+    fill(store)
+    client = enter()
+    tried = post(client, "try", do="undo").json()
+    post(client, "try", do="compact")
+    page = client.get("/api/window", params={"id": "trip", "try": tried["number"], "from": 0, "count": 3})
+    assert page.json()["rows"] == tried["window"]["rows"][:3]
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

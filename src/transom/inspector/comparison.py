@@ -6,6 +6,7 @@ works on it for a quarter of a second, so that the page can draw what there is, 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from itertools import product
@@ -28,6 +29,9 @@ from transom.stores import Store, StoredLog
 
 MOST_PAIRS = 12
 """The most pairs of a policy and a context window that are compared at once."""
+MOST_COMPARISONS = 4
+"""How many comparisons are kept: each tab of a browser may have its own. If there are more, the one that was asked for
+longest ago is dropped."""
 SECONDS_OF_WORK = 0.25
 """How long one question works on a comparison."""
 
@@ -122,11 +126,11 @@ class Comparison:
 
 
 class Comparisons:
-    """The comparison that was asked for last, of a conversation of a store."""
+    """The comparisons that were asked for last, of all conversations of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: tuple[object, Comparison] | None = None
+        self._kept: OrderedDict[tuple[object, ...], Comparison] = OrderedDict()
         self._lock = Lock()
 
     def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
@@ -134,6 +138,9 @@ class Comparisons:
         knows; a conversation that has grown is compared anew. Raises as `Comparison`."""
         key = name, entries, tuple(policies), tuple(windows), model
         with self._lock:
-            if self._kept is None or self._kept[0] != key:
-                self._kept = key, Comparison(self._store.open(name), policies, windows, model)
-            return self._kept[1]
+            if key not in self._kept:
+                self._kept[key] = Comparison(self._store.open(name), policies, windows, model)
+                if len(self._kept) > MOST_COMPARISONS:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]

@@ -35,6 +35,8 @@ from transom.wire.dialects import counter_of_log, dialect_of_log
 
 MOST_OPEN_CONVERSATIONS = 8
 """How many conversations are kept open. If there are more, the one that was looked at longest ago is closed."""
+MOST_DRY_RUNS = 8
+"""How many dry runs of a conversation are kept: each tab of a browser pages through the window of its own."""
 
 
 class Action(Struct, frozen=True, kw_only=True):
@@ -111,7 +113,7 @@ class InspectedConversation:
         self._log, self._counting = log, counting
         self._table = CallTable()
         self._views: CallViews | None = None
-        self._tried: WindowReader | None = None  # of the last dry run
+        self._tried: OrderedDict[int, WindowReader] = OrderedDict()  # of the last dry runs, by number
         self._number = 0  # of the last dry run
 
     @property
@@ -147,9 +149,9 @@ class InspectedConversation:
     def tried_window(self, number: int, first: int | None, count: int = ROWS_OF_PAGE) -> WindowData:
         """A page of the window of a dry run. Raises InvalidSetting if it is no longer kept."""
         with self._views_lock:
-            if self._tried is None or number != self._number:
+            if number not in self._tried:
                 raise InvalidSetting("this dry run is no longer kept: try it again")
-            return self._tried.data(first, count)
+            return self._tried[number].data(first, count)
 
     def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOutPage:
         """A page of the entries that the window of a call does not show: at most `count` from index `first` on. `fold`:
@@ -212,9 +214,11 @@ class InspectedConversation:
             added = [entry for entry in scratch.appended if not isinstance(entry.body, Sent)]
             after = apply(before.with_log(scratch), added)
             planned = next((one.body for one in scratch.appended if isinstance(one.body, Sent)), None)
-            self._tried = WindowReader(after, before, planned, self.name, limit=limit)
             self._number += 1
-            window = self._tried.data()
+            self._tried[self._number] = reader = WindowReader(after, before, planned, self.name, limit=limit)
+            if len(self._tried) > MOST_DRY_RUNS:
+                self._tried.popitem(last=False)
+            window = reader.data()
             return DryRun(
                 entries=before.length,
                 number=self._number,
