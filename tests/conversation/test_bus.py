@@ -125,3 +125,15 @@ def test_whoever_unsubscribes_is_called_no_more() -> None:
         stop()
         conv.user("two")
         assert seen == [0]
+
+
+def test_the_usage_of_windows_is_counted_only_for_those_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    conversation, counted = opened(), []
+    usage = conversation._planner.usage
+    monkeypatch.setattr(conversation._planner, "usage", lambda view: counted.append(view) or usage(view))
+    conversation.subscribe(ConversationRecorded, lambda _: None)
+    conversation.user("hi")
+    assert counted == []
+    conversation.subscribe(UsageChanged, lambda _: None)
+    conversation.user("hi")
+    assert len(counted) == 2

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from transom.core.tokens import FormatCounter
 from transom.errors import InvalidSetting
 from transom.extras import install_command
 from transom.repo_map import RepoMap
+from transom.repo_map.facts_cache import FactsCache
 from transom.testing import WordCounter, call, result, says, talk
 from transom.tokenizer import o200k
 
@@ -182,6 +184,23 @@ def test_a_cache_of_another_version_is_made_anew(folder, tmp_path, monkeypatch):
 def test_a_cache_that_cannot_be_written_is_done_without(folder, tmp_path):
     repo_map = RepoMap(folder, cache=tmp_path / "nothing" / "cache")
     assert (repo_map.refresh(), repo_map.refresh()) == (5, 0)
+
+
+def test_a_cache_under_a_name_that_no_system_takes_is_done_without(folder, tmp_path, caplog):
+    with caplog.at_level("WARNING"):
+        assert RepoMap(folder, cache=tmp_path / ("x" * 300)).refresh() == 5
+    assert "going on without the cache" in caplog.text
+
+
+def test_who_reads_a_cache_while_it_is_written_has_the_old_one(folder, tmp_path, monkeypatch):
+    cache, kept = tmp_path / "cache", []
+    repo_map = RepoMap(folder, cache=cache)
+    repo_map.refresh()
+    (folder / "new.py").write_text("x = 1\n")
+    monkeypatch.setattr(Path, "replace", lambda _, place: kept.append(len(FactsCache(place).load())))
+    RepoMap(folder, cache=cache).refresh()
+    assert kept == [5]
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith("cache")] == ["cache"]
 
 
 def test_progress_is_reported_as_a_share(folder):

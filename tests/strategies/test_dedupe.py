@@ -7,6 +7,7 @@ import json
 import pytest
 from proposals import proposals, seen, target_of
 
+from interpreter_steps import function_calls
 from transom.core.edit import Pin, Trim, Undo
 from transom.core.message import Text, ToolResult
 from transom.strategies import Duplicates, FailedArguments, Shorten, Superseded, Together, marker
@@ -209,3 +210,14 @@ def test_short_arguments_stay_and_so_does_what_is_not_worth_a_break():
     log = talk("go", *ran("Error: no", "edit", BIG), *FOUR)
     assert proposals(marked(FailedArguments(), 0.02), log, context=1_000)
     assert proposals(marked(FailedArguments(), 0.02), log, context=100_000) == {}
+
+
+def test_many_failed_calls_of_one_turn_are_found_in_time_that_grows_with_them():
+    def spent(calls):
+        asked = [call("sh", json.dumps({"command": "x" * 600})) for _ in range(calls)]
+        view = seen(talk("go", *asked, *(result("Error: no") for _ in asked), *FOUR))
+        target = target_of(view)
+        assert len(list(FailedArguments()(view, target))) == calls
+        return function_calls(lambda: list(FailedArguments()(view, target)))
+
+    assert spent(400) < 6 * spent(100)

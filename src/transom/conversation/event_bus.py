@@ -127,6 +127,7 @@ class EventBus:
                     edits=edits,
                 )
             )
-        status, now = planner.usage(before).status, planner.usage(after)
-        if status != now.status:
-            self.publish(UsageChanged(status, now))
+        if any(issubclass(UsageChanged, wanted) for wanted, _ in self.callbacks):  # usage is counted for these alone
+            status, now = planner.usage(before).status, planner.usage(after)
+            if status != now.status:
+                self.publish(UsageChanged(status, now))

@@ -10,10 +10,12 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from inspect import Parameter
 from typing import Any, cast, get_type_hints
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -181,7 +183,18 @@ def tool_schemas(tools: object) -> object:
 def _schema_of(tool: object) -> object:
     if isinstance(tool, FunctionTool):
         return tool.tool
-    return FunctionTool(tool).tool if callable(tool) else tool
+    if not callable(tool):
+        return tool
+    with suppress(TypeError):  # some callables have no hash, or take no weak references
+        if tool not in _SCHEMAS:
+            _SCHEMAS[tool] = FunctionTool(tool).tool
+        return _SCHEMAS[tool]
+    return FunctionTool(tool).tool
+
+
+_SCHEMAS: WeakKeyDictionary[Callable[..., Any], Tool] = WeakKeyDictionary()
+"""The schemas of functions that were given to `request`. To make one takes half a millisecond, and each turn gives
+them again."""
 
 
 def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 R = TypeVar("R")
 
@@ -18,7 +19,6 @@ class Ticket(Generic[R]):
 
     def __init__(self, work: Callable[[], R]) -> None:
         self.work = work
-        self.is_wanted = True
         self.done = threading.Event()
         self.result: R | None = None
 
@@ -44,42 +44,61 @@ class Pool(Protocol):
 
 
 class WorkerPool:
-    """Does a few pieces of work at the same time, each in a daemon thread, which does not keep the process from ending.
+    """A pool of daemon threads, which do not keep the process from ending. They start when there is work for them.
 
-    A thread whose work was abandoned may hang for ever, so it does not count any more.
+    A thread whose work was abandoned may hang for ever, so another one takes its place.
     """
 
     def __init__(self, workers: int = WORKERS) -> None:
-        self._free = threading.Semaphore(workers)
+        self._free = workers
         self._lock = threading.Lock()
-        self._counted: set[Ticket[Any]] = set()
+        self._waiting: deque[Ticket[object]] = deque()
+        self._running: set[Ticket[object]] = set()
 
     def submit(self, work: Callable[[], R]) -> Ticket[R]:
-        """Begin the work in a thread as soon as fewer than `workers` are at work; return the ticket for its result."""
+        """Queue the work; return the ticket on which its result will be."""
         ticket: Ticket[R] = Ticket(work)
-        threading.Thread(target=self._work, args=(ticket,), name="transom summary", daemon=True).start()
+        with self._lock:
+            self._waiting.append(ticket)  # pyright: ignore[reportArgumentType] - only run, never read
+            self._start()
         return ticket
 
     def abandon(self, ticket: Ticket[R]) -> None:
-        """Give work up: it does not begin any more, or its thread does not count any more."""
-        ticket.is_wanted = False
-        self._leave(ticket)
-
-    def _work(self, ticket: Ticket[Any]) -> None:
-        self._free.acquire()
+        """Remove work from the queue. If it has begun, give its thread up; another thread may take its place."""
         with self._lock:
-            self._counted.add(ticket)
-        try:
-            if ticket.is_wanted:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)  # pyright: ignore[reportArgumentType]
+            elif ticket in self._running:
+                self._running.remove(ticket)  # pyright: ignore[reportArgumentType]
+                self._free += 1
+                self._start()
+
+    def _start(self) -> None:
+        """Start threads for waiting work, as many as are free. The lock is held."""
+        while self._free and self._waiting:
+            self._free -= 1
+            first = self._waiting.popleft()
+            self._running.add(first)
+            threading.Thread(target=self._work, args=(first,), name="transom summary", daemon=True).start()
+
+    def _work(self, ticket: Ticket[object]) -> None:
+        while True:
+            try:
                 ticket.run()
-        finally:
-            self._leave(ticket)
-
-    def _leave(self, ticket: Ticket[Any]) -> None:
-        with self._lock:
-            if ticket in self._counted:
-                self._counted.remove(ticket)
-                self._free.release()
+            finally:
+                with self._lock:
+                    abandoned = ticket not in self._running
+                    self._running.discard(ticket)
+                    following = None
+                    if not abandoned:
+                        if self._waiting:
+                            following = self._waiting.popleft()
+                            self._running.add(following)
+                        else:
+                            self._free += 1
+            if following is None:
+                return
+            ticket = following
 
 
 class InPlace:

@@ -7,6 +7,7 @@ cache is left as it is.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
@@ -56,19 +57,30 @@ class FactsCache:
         return {}
 
     def store(self, known: Mapping[str, Known]) -> None:
-        """Write what is known of all files, by path. If that fails, a warning is logged, once."""
+        """Write what is known of all files, by path. If that fails, a warning is logged, once.
+
+        The file is replaced as a whole: who reads it meanwhile has the old one.
+        """
         packed, why = msgspec.msgpack.encode(known), "this is no cache of a repo map"
-        if is_cache(self._file) or not (self._file.exists() and self._file.stat().st_size):
-            try:
-                with private_files.opened(self._file) as file:
-                    file.write(self._head(packed) + packed)
-            except OSError as problem:
-                why = str(problem)
-            else:
+        try:
+            if is_cache(self._file) or not (self._file.exists() and self._file.stat().st_size):
+                self._replace(self._head(packed) + packed)
                 return
+        except OSError as problem:
+            why = str(problem)
         if not self._has_warned:
             self._has_warned = True
             _logger.warning("repo map: going on without the cache %s: %s", quote(str(self._file)), why)
+
+    def _replace(self, written: bytes) -> None:
+        new = self._file.with_name(f"{self._file.name}.{os.getpid()}.new")
+        try:
+            with private_files.opened(new) as file:
+                file.write(written)
+            private_files.keep_mode(new, self._file)
+            new.replace(self._file)
+        finally:
+            new.unlink(missing_ok=True)
 
     def _head(self, packed: bytes) -> bytes:
         """What stands before the facts: a digest that also tells with which versions they were made."""

@@ -3,11 +3,13 @@ loop. And the choice of a tool, which holds for one reply."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from transom import Conversation, FunctionTool, InvalidSetting, Retry, Tool
+from transom.conversation.function_tool import tool_schemas
 from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.memory import Memory
 from transom.providers.scripted import Fault, Scripted, call
@@ -160,3 +162,15 @@ def test_a_forced_call_is_forced_until_the_first_reply(reset: dict[str, Any], se
         conv.run("Go", provider=provider, tools=[weather], settings=settings, retry=Retry(wait=0), **reset)
     assert ["tool_choice" in request for request in provider.requests] == sent
     assert settings == {"tool_choice": "required"}
+
+
+def test_the_schema_of_a_function_is_made_once():
+    """A loop of one's own gives its functions with every request."""
+
+    def look(name: str) -> str:
+        """Look at a file."""
+        return name
+
+    [first], [again] = tool_schemas([look]), tool_schemas([look])
+    assert first is again
+    assert tool_schemas([partial(look, "a")])

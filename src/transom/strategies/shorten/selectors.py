@@ -13,6 +13,7 @@ from transom import texts
 from transom.core.message import Assistant, Call, ToolResult
 from transom.core.policy import Target
 from transom.core.ranges import Count, Share
+from transom.core.trims import effective_trim, find_part
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.arguments import PATHS
@@ -297,9 +298,12 @@ class FailedArguments(Struct, frozen=True, kw_only=True):
 
 def _arguments(view: View, target: Target, one: VisibleResult, paths: tuple[str, ...]) -> ShownPart:
     """The arguments of a call, as a part whose marker names the file."""
-    part = next(each for each in shown_parts(view, one.unit, "arguments") if each.part == ("args", one.index))
+    turn, address = view.entries_of(one.unit)[0], ("args", one.index)
+    _, tokens = find_part(turn, address) or (None, 0)
+    trim = effective_trim(one.unit.trims, (turn.seq, address))
     kept = _path_arguments(_object(one.call.args), paths)
-    return replace(part, marker=texts.trimmed_arguments_but(kept, target.reference(part.entry), part.tokens))
+    marker = texts.trimmed_arguments_but(kept, target.reference(turn.seq), tokens)
+    return ShownPart(turn.seq, address, one.call.args, tokens, tokens if trim is None else trim.tokens, marker)
 
 
 def _object(args: str) -> dict[str, Any]:
