@@ -9,6 +9,7 @@ from transom import Budget, Prices
 from transom.core.entry import Sent
 from transom.core.message import Text, User
 from transom.evaluation.explanations import explain
+from transom.stores.snapshot import encode_view
 
 
 def get(client, path, **parameters):
@@ -159,6 +160,16 @@ def test_what_others_append_is_seen(store, enter):
     assert get(client, "mark", id="trip") == {"conversations": 2, "entries": len(conv.log)}
     assert get(client, "window", id="trip")["entries"] == len(conv.log)
     assert len(get(client, "calls", id="trip")["entry"]) == 3
+
+
+def test_the_first_look_uses_the_snapshot(store, enter):
+    conv = fill(store)
+    conv.log.save_snapshot(conv.view.length, encode_view(conv.view))
+    client = enter()
+    quick, whole = get(client, "window", id="trip"), get(client, "window", id="trip")
+    assert quick["change"] is None
+    assert whole["change"] is not None
+    assert quick["sizes"] == [[*size[:3], False] for size in whole["sizes"]]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from transom.conversation.conversation import Conversation
 from transom.core.budget import Budget
@@ -28,7 +29,7 @@ from transom.evaluation.missing_names import MissingNames, missing_names
 from transom.inspector.parts import CHARACTERS_OF_ENTRY, MessagePiece, pieces_from
 from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader, reader_of_call
 from transom.policies import policy_named
-from transom.stores import Store, StoredLog
+from transom.stores import Store, StoredLog, open_view
 from transom.stores.in_memory import ScratchLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log, dialect_of_log
@@ -113,6 +114,7 @@ class InspectedConversation:
         self._log, self._counting = log, counting
         self._table = CallTable()
         self._views: CallViews | None = None
+        self._is_asked = False
         self._tried: OrderedDict[int, WindowReader] = OrderedDict()  # of the last dry runs, by number
         self._number = 0  # of the last dry run
 
@@ -140,10 +142,16 @@ class InspectedConversation:
     def window(self, call: int | None, first: int | None = None, count: int = ROWS_OF_PAGE) -> WindowData:
         """Return the window of a call, with a page of its rows: `first` and `count` as in `WindowReader.data`.
 
-        `call`: counted from 1, from the last call (−1) if negative; None: the window of the log as it is now. Raises
-        InvalidSetting if there is no such call.
+        `call`: counted from 1, from the last call (−1) if negative; None: the window of the log as it is now. The first
+        such window may come from the snapshot: then it is not compared with the call before. Raises InvalidSetting if
+        there is no such call.
         """
         with self._views_lock:
+            if call is None and self._views is None and not self._is_asked:
+                self._is_asked = True
+                if self._log.load_snapshot() is not None:  # reading a long log takes seconds: the first page does not
+                    view = open_view(self._log, counter_of_log(self._log, o200k()))
+                    return replace(WindowReader(view, view, None, self.name).data(first, count), change=None)
             return reader_of_call(self._refreshed(), call).data(first, count)
 
     def tried_window(self, number: int, first: int | None, count: int = ROWS_OF_PAGE) -> WindowData:
@@ -219,6 +227,7 @@ class InspectedConversation:
             if len(self._tried) > MOST_DRY_RUNS:
                 self._tried.popitem(last=False)
             window = reader.data()
+            assert window.change is not None
             return DryRun(
                 entries=before.length,
                 number=self._number,

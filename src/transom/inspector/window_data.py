@@ -133,7 +133,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
       None if it has the whole window before, or if there is none.
     - `costs`: the costs by which the compaction before this call was chosen; None without prices. For the window as it
       is now, these are the costs of the last call.
-    - `change`: how it differs from the one before. `left`: what is not in the window.
+    - `change`: how it differs from the one before; None if it was not compared. `left`: what is not in the window.
     - `sizes`: of every row the tokens, the state, whether it is cached, and whether it is new or changed, for a picture
       of the whole.
     - `first_row`: the index of the first of `rows`.
@@ -148,7 +148,7 @@ class WindowData(Struct, frozen=True, kw_only=True):
     shared_tokens: int
     breaks: Break | None
     costs: CompactionCosts | None
-    change: Change
+    change: Change | None
     left: Left
     sizes: list[tuple[int, str, bool, bool]]
     first_row: int

@@ -75,7 +75,8 @@ def _page(data: WindowData, title: str) -> Iterator[str]:
 
 def _facts(data: WindowData) -> Iterator[str]:
     """The lines above the messages: what is new, where the cached prefix breaks, what is left out."""
-    yield from (f"<p>{line}</p>" for line in _change_lines(data.change))
+    if data.change is not None:
+        yield from (f"<p>{line}</p>" for line in _change_lines(data.change))
     if (at := data.breaks) is not None:
         why = f"because of entry {at.entry:,} ({_line(at.why)})"
         yield f"<p>The cached prefix breaks at slot {at.slot:,}, {why}.</p>"

@@ -113,6 +113,7 @@ class App extends Component {
           if (this.state.id !== id) return;
           if (call != null) this.keep(call, data);
           await new Promise((shown) => this.setState({ data, shown: call, parameters: { id, call } }, shown));
+          if (!data.change) this.stale = true; // it came from a snapshot: the same again, compared with the call before
         });
         if (!done) break;
         await new Promise(requestAnimationFrame);

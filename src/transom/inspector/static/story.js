@@ -8,7 +8,7 @@ export function Story({ calls, call, data, limit, readOnly, policies, figures, t
   return html`
     <div class="story">
       <${Figures} calls=${calls} call=${call} data=${data} />
-      ${data && html`<${Change} data=${data} call=${call} first=${call === 1 || !calls.tokens.length} />`}
+      ${data && data.change && html`<${Change} data=${data} call=${call} first=${call === 1 || !calls.tokens.length} />`}
       <${Try} policies=${policies} readOnly=${readOnly} busy=${busy} limit=${limit} onTry=${onTry} />
       <${Compare} key=${calls.id} calls=${calls} policies=${policies} figures=${figures} theme=${theme} limit=${limit} onTry=${onTry} />
     </div>`;
