@@ -72,6 +72,11 @@ def test_each_command_has_an_example_that_can_be_parsed(run):
         assert f"  Example:\n    transom {line.split()[0]}" in run(name, "--help")[1]
 
 
+def test_the_help_of_audit_names_the_formats_that_it_can_read(run):
+    help_of_files = " ".join(run("audit", "--help")[1].split()).partition("--format NAME ")[2]
+    assert help_of_files.startswith("The format of the files: claude_code, codex. Default: ")
+
+
 def test_each_command_has_its_place(run):
     placed = [name for names in COMMAND_GROUPS.values() for name in names]
     assert len(placed) == len(set(placed))

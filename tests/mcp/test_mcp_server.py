@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -328,6 +329,22 @@ def test_a_store_of_users_alone_says_so(tmp_path: Path) -> None:
     with closing(open_store(url)) as store:
         tools = make_server(store)
         assert "with --user ID" in anyio.run(lambda: tools.call_tool("list", {})).content[0].text
+
+
+def test_a_store_of_users_alone_says_on_stderr_that_none_is_served(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+
+    def notice(*more: str) -> str:
+        command = [sys.executable, "-m", "transom", "mcp", "--store", url, *more]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stderr
+
+    for user in ("bob", "ann"):
+        Conversation.open(url, f"chat of {user}", budget=10_000, user_id=user).user("Hi")
+    none = "transom: every conversation belongs to a user, so that none is served: give --user, one of ann, bob\n"
+    assert notice() == none
+    assert notice("--user", "ann") == ""
+    Conversation.open(url, "free", budget=10_000).user("Hi")
+    assert notice() == ""
 
 
 def test_a_damaged_conversation_does_not_keep_the_server_from_starting(tmp_path: Path) -> None:

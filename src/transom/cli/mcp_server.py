@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import secrets
+from itertools import islice
 
 from transom.cli.commands.stored import Mcp
 from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import print_notice
-from transom.errors import InvalidSetting
+from transom.errors import InvalidSetting, listed
 from transom.extras import install_command
+from transom.stores.conversation_list import conversations_in
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "TRANSOM_MCP_TOKEN"  # noqa: S105 - the name of a variable
+MOST_OWNERS = 1_000
+"""Of how many conversations the owner is read before the server starts."""
+MOST_NAMED = 5
+"""How many users the notice names."""
 
 
 def run(options: Mcp) -> int:
@@ -22,6 +28,13 @@ def run(options: Mcp) -> int:
     except ImportError as missing:
         raise InvalidSetting(f"transom mcp needs the package mcp: {install_command('mcp')}") from missing
     with existing_store(store_url(options.store)) as store:
+        if options.user is None:
+            users = {one.user_id for one in islice(conversations_in(store), MOST_OWNERS) if not one.damaged}
+            if users and "" not in users:
+                named = listed(sorted(users), MOST_NAMED)
+                print_notice(
+                    f"every conversation belongs to a user, so that none is served: give --user, one of {named}"
+                )
         server = make_server(store, user_id=options.user, write=options.write)
         if options.port is None:
             server.run("stdio")

@@ -226,7 +226,13 @@ class Audit(Struct, frozen=True, kw_only=True):
     all: Annotated[bool, Option("--all", help="Print everything that was lost, not only the first of each kind.")] = (
         False
     )
-    format: Format = None
+    format: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="The format of the files: claude_code, codex. Default: the content of each file decides.",
+        ),
+    ] = None
     json: Json = False
 
 
