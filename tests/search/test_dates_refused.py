@@ -9,6 +9,7 @@ import pytest
 from transom.errors import InvalidSetting
 from transom.search import SearchFilters, search_index
 from transom.stores import MemoryStore
+from transom.testing import talk
 
 
 @pytest.mark.parametrize("name", ["since", "until"])
@@ -38,3 +39,15 @@ def test_an_argument_of_a_wrong_type(given, words):
     with pytest.raises(InvalidSetting) as caught:
         search_index(MemoryStore()).search(**{"query": "needle", **given})
     assert str(caught.value) == words
+
+
+def test_a_date_may_be_a_float_of_another_library():
+    class Float(float):
+        """As `numpy.float64` is one."""
+
+    store = MemoryStore()
+    store.open("trip").append(talk("a needle", "a needle"), 0)
+    index = search_index(store)
+    index.update()
+    hits = index.search("needle", filters=SearchFilters(since=Float(0.5), until=Float(1e9)))
+    assert [hit.entry for hit in hits] == [1]

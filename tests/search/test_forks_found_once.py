@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from postgres_server import schema_for
 from transom.core.entry import Meta
-from transom.search import SearchFilters, search_index
+from transom.search import SearchFilters, search_index, sqlite_index
 from transom.stores import fork_log, open_store
 from transom.testing import FakeClock, talk
 
@@ -52,6 +52,27 @@ def test_a_shared_entry_is_found_once(store):
     assert found(store, "needle", conversations=("fork 3",)) == [("fork 3", 0)]
     assert set(found(store, "needle", conversations=("fork 7", "trip"))) == {("trip", 0), ("fork 7", 3)}
     assert found(store, "needle", conversations=("fork 5", "fork of a fork")) == [("fork 5", 0)]
+
+
+@pytest.mark.parametrize("batch", [500, 2])
+def test_a_fork_that_is_indexed_first_is_a_fork_all_the_same(store, batch, monkeypatch):
+    monkeypatch.setattr(sqlite_index, "BATCH_ENTRIES", batch)
+    append(store, "trip", "a needle", "two", "three")
+    fork(store, "trip", 2, "a fork")
+    fork(store, "a fork", 3, "a fork of a fork")
+    index = search_index(store)
+    for name in ("a fork of a fork", "a fork", "trip"):
+        index.update([name])
+    assert found(store, "needle") == [("trip", 0)]
+    assert len(found(store, "needle", conversations=("a fork of a fork", "a fork"))) == 1
+
+
+def test_conversations_that_begin_alike_are_no_forks(store):
+    for name in ("one", "two", "three"):
+        append(store, name, "a needle")
+    fork(store, "two", 0, "a fork of two")
+    assert set(found(store, "needle")) == {("one", 0), ("two", 0), ("three", 0)}
+    assert set(found(store, "needle", conversations=("one", "a fork of two"))) == {("one", 0), ("a fork of two", 0)}
 
 
 def test_forks_of_what_was_forgotten(store):

@@ -196,9 +196,20 @@ def test_the_index_follows_the_log(store):
     assert index.update() == 0
 
 
+def test_with_nothing_new_no_conversation_is_looked_at(tmp_path, monkeypatch):
+    with closing(open_store(f"{tmp_path}/agent.db")) as store, closing(open_store(f"{tmp_path}/agent.db")) as other:
+        append(store, "trip", talk("a needle"))
+        assert found(store, "needle") == [("trip", 0)]
+        with monkeypatch.context() as patched:
+            patched.setattr(type(store), "log_stamps", None)
+            assert found(store, "needle") == [("trip", 0)]
+        append(other, "walk", talk("a needle"))
+        assert set(found(store, "needle")) == {("trip", 0), ("walk", 0)}
+
+
 def test_a_store_has_one_index_which_forgets_with_it(store):
     append(store, "trip", talk("needle"))
-    append(store, "walk", talk("a needle"))
+    append(store, "walk", talk("needle"))
     index = search_index(store)
     assert (index.update(), len(index.search("needle"))) == (2, 2)
     assert search_index(store).update() == 0

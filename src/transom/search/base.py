@@ -55,7 +55,9 @@ def checked_filters(given: Mapping[str, object]) -> SearchFilters:
     """Make filters of these fields. Raises InvalidSetting for a value of a wrong type, for a time that is not a number,
     and for a role that is not in ROLES."""
     try:
-        filters = convert(given, SearchFilters)
+        # a float of another library is a float too, for example NumPy's
+        plain = {name: float(value) if isinstance(value, float) else value for name, value in given.items()}
+        filters = convert(plain, SearchFilters)
     except (MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as problem:
         what, _, path = str(problem)[:400].partition(" - at `$.")
         raise InvalidSetting(f"search: {path.rstrip('`') or 'a filter'}: {what[:1].lower()}{what[1:]}") from None

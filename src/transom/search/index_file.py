@@ -18,7 +18,7 @@ from transom.errors import StoreUnavailable
 from transom.private_files import create_file
 from transom.sqlite_tables import OtherProgramsFileError, Tables, create_tables, transaction
 
-VERSION = 5
+VERSION = 6
 APPLICATION = 0x74727378
 """The application_id that marks the file as ours: "trsx" in ASCII."""
 PATIENCE = 30.0
@@ -30,9 +30,9 @@ _TABLES = (
     """CREATE TABLE logs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL,
        stamp TEXT NOT NULL, length INTEGER NOT NULL, user_id TEXT NOT NULL, session_id TEXT NOT NULL)""",
     """CREATE TABLE entries (row INTEGER PRIMARY KEY, at REAL NOT NULL, role TEXT NOT NULL, tool TEXT NOT NULL,
-       hidden INTEGER NOT NULL, same INTEGER NOT NULL)""",
+       hidden INTEGER NOT NULL, same INTEGER NOT NULL, said_in NOT NULL, is_copy INTEGER NOT NULL)""",
     "CREATE INDEX entries_at ON entries (at)",
-    "CREATE INDEX entries_same ON entries (same)",
+    "CREATE INDEX entries_same ON entries (same, said_in)",
     """CREATE VIRTUAL TABLE words USING fts5(scope, about, text,
        tokenize = 'porter unicode61 remove_diacritics 2')""",
     "CREATE TABLE vocabulary (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, entries INTEGER NOT NULL)",

@@ -53,7 +53,8 @@ _SIZE = "SELECT count(*) FROM (SELECT id FROM words_docsize WHERE id BETWEEN ? A
 _LENGTHS = "SELECT id, sz FROM words_docsize WHERE id IN (SELECT value FROM json_each(?))"
 _LIKE = """SELECT vocabulary.word FROM parts JOIN vocabulary ON vocabulary.id = parts.rowid
            WHERE parts MATCH ? AND instr(vocabulary.word, ?) ORDER BY length(vocabulary.word) LIMIT ?"""
-_FIRST = """SELECT entry.row, min(first.row) FROM entries AS entry JOIN entries AS first USING (same)
+_FIRST = """SELECT entry.row, min(first.is_copy << 62 | first.row) & ~(1 << 62)
+            FROM entries AS entry JOIN entries AS first USING (same, said_in)
             WHERE entry.row IN (SELECT value FROM json_each(?))"""
 _CHUNK_ROWS = 200
 """Rows that are looked at together, whether they are hits."""
@@ -285,7 +286,8 @@ def _like(db: sqlite3.Connection, term: str) -> list[str]:
 
 def shown(db: sqlite3.Connection, rows: Iterable[int], where: FtsFilter, limit: int) -> list[int]:
     """Return the first `limit` of these rows that are not hidden and between the dates, each entry once: an entry that
-    several conversations have in common, because they are forks, is that of the first searched one that has it."""
+    several conversations have in common, because they are forks, is that of the conversation in which it was said, or
+    if that is not searched, of the first searched fork."""
     found: dict[int, None] = {}
     ahead = iter(rows)
     of_logs, logs = (

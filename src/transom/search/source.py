@@ -68,11 +68,23 @@ class LogStamp(NamedTuple):
 
 
 class Stamped(Protocol):
-    """A store that can tell what has changed, so that an update need not open every conversation for its length."""
+    """A store that can tell what has changed, so that an update need not open every conversation for its length.
+
+    A store may have one of the methods only: without `stamp`, each update compares the stamps of all conversations.
+    """
+
+    def stamp(self) -> object:
+        """Return a value that differs whenever anything in the store may have changed; None if that is not known."""
+        ...
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return the stamps of these conversations, or of all (None); unknown names are left out."""
         ...
+
+
+def store_stamp(store: StoreSource) -> object:
+    """Return the `Stamped.stamp` of a store; None if it has none."""
+    return cast("Stamped", store).stamp() if hasattr(store, "stamp") else None
 
 
 def log_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:

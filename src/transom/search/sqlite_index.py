@@ -19,7 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from threading import RLock
 
-from transom.core.entry import Entry
+from transom.core.entry import Entry, Forked
 from transom.core.log import Owner, owner_of
 from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
@@ -28,7 +28,16 @@ from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
 from transom.search.ranking import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word, shown
 from transom.search.snippets import snippet
-from transom.search.source import LogSource, LogStamp, StoreSource, is_own_log, log_stamps, stored_name, true_name
+from transom.search.source import (
+    LogSource,
+    LogStamp,
+    StoreSource,
+    is_own_log,
+    log_stamps,
+    store_stamp,
+    stored_name,
+    true_name,
+)
 from transom.search.vectors import nearest, update_vectors
 from transom.search.words import indexable, query_terms, text_of_indexed, words_of
 
@@ -39,7 +48,8 @@ _LONGEST_WORD = 64
 
 _logger = logging.getLogger(__name__)
 
-_ENTRY = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)"
+_ENTRY = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, 0)"
+_COPIES = "UPDATE entries SET said_in = ?, is_copy = 1 WHERE row BETWEEN ? AND ? AND NOT is_copy"
 _WORDS = "INSERT INTO words (rowid, scope, about, text) VALUES (?, ?, ?, ?)"
 _LOG = "INSERT INTO logs (name, identity, stamp, length, user_id, session_id) VALUES (?, ?, '', 0, ?, ?)"
 _HIT = "SELECT at, role, tool, text FROM entries JOIN words ON words.rowid = row WHERE row = ?"
@@ -59,6 +69,7 @@ class SqliteIndex:
         self._lock = RLock()
         self._opened: IndexFile | None = None
         self._handles: dict[str, LogSource] = {}
+        self._seen: object = None  # the stamp of the store when all of it had been indexed
 
     # ---- what is said is indexed
 
@@ -71,7 +82,11 @@ class SqliteIndex:
         """
         names = None if conversations is None else dict.fromkeys(conversations)
         with self._lock:
-            done = self._update(names, most)
+            done, stamp = 0, store_stamp(self._store)
+            if names is not None or stamp is None or stamp != self._seen:
+                done = self._update(names, most)
+                if names is None and (most is None or done < most):
+                    self._seen = stamp
             if embedder is not None:
                 with self._file.connection() as db:
                     logs = None if names is None else self._logs(db, names)
@@ -145,7 +160,10 @@ class SqliteIndex:
             shared += [scope_word("session", owner.session_id)] if owner.session_id else []
         words = Counter[str]()
         found = [text for entry in entries if (text := texts.of(entry)) is not None]
-        db.executemany(_ENTRY, [_entry_row(number, each, owner) for each in found])
+        db.executemany(_ENTRY, [_entry_row(number, name, each, owner) for each in found])
+        forks = [(e.seq, e.body.source) for e in entries if isinstance(e.body, Forked)]  # what stands before is a copy
+        low = number << SEQ_BITS
+        db.executemany(_COPIES, [(stored_name(source), low, low + seq) for seq, source in forks])
         db.executemany(_WORDS, [_words_row(number, each, shared, words) for each in found])
         (last,) = db.execute("SELECT coalesce(max(id), 0) FROM vocabulary").fetchone()
         db.executemany(_COUNT_WORD, words.items())
@@ -230,6 +248,7 @@ class SqliteIndex:
         if self._opened is None and (self._path is None or not self._path.exists()):
             return
         with self._lock:
+            self._seen = None
             file, removed = self._file, False
             with file.writing() as db:  # also waits for a process that is indexing it now
                 for number in self._logs(db, conversations):
@@ -241,7 +260,7 @@ class SqliteIndex:
     def close(self) -> None:
         """Close the file. The next use of the index opens it again."""
         with self._lock:
-            file, self._opened = self._opened, None
+            file, self._opened, self._seen = self._opened, None, None
             self._handles.clear()
             if file is not None:
                 file.close()
@@ -258,12 +277,13 @@ class SqliteIndex:
             return self._opened
 
 
-def _entry_row(number: int, found: SearchText, owner: Owner) -> tuple[object, ...]:
-    """Make the row of an entry in `entries`. Two entries with the same last value are one: the second is a fork's."""
+def _entry_row(number: int, name: str, found: SearchText, owner: Owner) -> tuple[object, ...]:
+    """Make the row in `entries` of an entry that was said in the conversation `name`. Entries with the same last two
+    values are one entry and its copies in forks."""
     said = f"{owner} {found.seq} {found.at!r} {found.text}".encode("utf-8", "surrogatepass")
     same = int.from_bytes(blake2b(said, digest_size=8).digest(), signed=True)
     tool = text_of_indexed(indexable(", ".join(found.tools)))
-    return number << SEQ_BITS | found.seq, found.at, found.role, tool, int(found.hidden), same
+    return number << SEQ_BITS | found.seq, found.at, found.role, tool, int(found.hidden), same, stored_name(name)
 
 
 def _words_row(number: int, found: SearchText, shared: Sequence[str], words: Counter[str]) -> tuple[object, ...]:

@@ -246,6 +246,11 @@ class SqliteStore(LocalStore):
                     raise StoreUnavailable(f"{self.path}: {problem}; {why}") from problem
         return bool(left)
 
+    def stamp(self) -> object:
+        """Return a value that differs when anything in the file has changed, by this connection or by another."""
+        with self.file.connection() as db:
+            return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
+
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return the stamps of the logs with these names, in no order that counts; unknown names are left out. None:
         those of every log, Transom's own too. The stamp changes with the number of entries."""
