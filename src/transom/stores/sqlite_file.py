@@ -10,6 +10,7 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -155,19 +156,22 @@ class SqliteFile:
         if version != VERSION:
             newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
             raise store_damaged(self.path, newer, "update Transom")
-        self._check_definitions()
+        self._check_columns()
 
-    def _check_definitions(self) -> None:
+    def _check_columns(self) -> None:
         """Raise StoreDamaged if a table is not defined as ours are. SQLite itself accepts nearly every definition:
-        without its primary key, a table of logs would be read as an empty one."""
+        without its primary key, a table of logs would be read as an empty one.
+
+        Columns are compared, not the text of the definition, which may be written in another way. More columns than
+        ours are allowed.
+        """
         with self.connection() as db:
-            found = dict[bytes, bytes](db.execute("SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema"))
-        for statement in _TABLES:
-            table = statement.split()[2]
-            if table.encode() not in found:
+            found = _columns(db)
+        tables = {table for table, _ in found}
+        for table, column in sorted(_expected_columns() - found):
+            if table not in tables:
                 raise store_damaged(self.path, f"there is no table {table}", _FROM_BACKUP)
-            if found[table.encode()] != statement.encode():
-                raise store_damaged(self.path, f"the definition of the table {table} is not ours", _FROM_BACKUP)
+            raise store_damaged(self.path, f"the table {table} has no column {column}", _FROM_BACKUP)
 
     def _translated(self, problem: sqlite3.DatabaseError) -> TransomError:
         if isinstance(problem, sqlite3.ProgrammingError):
@@ -184,6 +188,28 @@ class SqliteFile:
         }
         way_out = remedies.get(getattr(problem, "sqlite_errorcode", 0) & 0xFF, "")
         return store_damaged(self.path, problem, f"{_FROM_BACKUP}{way_out}")
+
+
+def _columns(db: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    """Return the columns of all tables. For each: the name of its table, and one text with its name and type, then ",
+    key" if it is a key, and ", not null" if it may not be null."""
+    rows = db.execute(
+        "SELECT CAST(m.name AS BLOB),"
+        " CAST(c.name || ' ' || c.type || iif(c.pk, ', key', '') || iif(c.\"notnull\", ', not null', '') AS BLOB)"
+        " FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+    )
+    return frozenset((table.decode(errors="replace"), column.decode(errors="replace")) for table, column in rows)
+
+
+@cache
+def _expected_columns() -> frozenset[tuple[str, str]]:
+    db = sqlite3.connect(":memory:")
+    try:
+        for statement in _TABLES:
+            db.execute(statement)
+        return _columns(db)
+    finally:
+        db.close()
 
 
 SHARED_FILES: Shared[SqliteFile] = Shared()
