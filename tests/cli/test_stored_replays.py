@@ -91,6 +91,17 @@ def entries(store):
         return 0
 
 
+def test_clean_removes_the_maps_of_earlier_versions_too(run, folder):
+    box = folder / ".transom"
+    box.mkdir()
+    old, mine = (box / f"map-{digit * 32}.db" for digit in "01")
+    for path, mark in ((old, 0x7472736D), (mine, 5)):
+        with closing(sqlite3.connect(path)) as db:
+            db.executescript(f"PRAGMA application_id = {mark}; CREATE TABLE facts (path TEXT)")
+    assert run("clean", "--yes")[0] == 0
+    assert list(box.iterdir()) == [mine]
+
+
 def test_git_ignores_the_folder(run, folder):
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)})
     assert run(*REPLAY, 4_000, "--store", "sqlite:///mine.db")[0] == 0

@@ -16,7 +16,7 @@ from transom.repo_map.facts_cache import is_cache
 
 _ENDS = tuple(index + end for index in ("", ".search", ".prefixes") for end in ("", "-wal", "-shm", "-journal"))
 """The files of a SQLite store have the name of the store with one of these behind it. Other files are the user's."""
-_MAP_CACHE = re.compile(re.escape(MAP_CACHE) + r"[0-9a-f]{32}\.cache")
+_MAP_CACHE = re.compile(re.escape(MAP_CACHE) + r"[0-9a-f]{32}\.(?:cache|db)")
 
 
 def run(options: Clean) -> int:
@@ -55,7 +55,7 @@ def _files(*, imports: bool) -> Iterator[Path]:
     for store in stores:
         files = (store.with_name(store.name + end) for end in _ENDS)
         yield from (file for file in files if file.is_file())
-    for cache in sorted(FOLDER.glob(f"{MAP_CACHE}*.cache")):
+    for cache in sorted(FOLDER.glob(f"{MAP_CACHE}*")):
         if _MAP_CACHE.fullmatch(cache.name) and is_cache(cache):
             yield cache
     if LAST_STORE.is_file() and LAST_STORE.read_text(encoding="utf-8").strip() in map(url_of, stores):

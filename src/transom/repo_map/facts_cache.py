@@ -25,6 +25,8 @@ MARK = b"transom repo map\n"
 """How a cache begins. A digest follows, and then the facts."""
 
 _FORMAT = "2"
+_SQLITE_MARK, _SQLITE_MARK_AT = b"trsm", 68
+"""The application_id of the caches of earlier versions, and where a SQLite file has it."""
 _logger = logging.getLogger(__name__)
 
 
@@ -88,9 +90,11 @@ class FactsCache:
 
 
 def is_cache(file: Path) -> bool:
-    """True if a file begins as a cache does, even if the rest of it is damaged."""
+    """True if a file begins as a cache does, even if the rest of it is damaged. The SQLite file that earlier versions
+    wrote is one too."""
     with suppress(OSError), file.open("rb") as opened:
-        return opened.read(len(MARK)) == MARK
+        begin = opened.read(_SQLITE_MARK_AT + len(_SQLITE_MARK))
+        return begin.startswith(MARK) or begin[_SQLITE_MARK_AT:] == _SQLITE_MARK
     return False
 
 
