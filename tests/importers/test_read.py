@@ -235,6 +235,26 @@ def test_a_format_that_is_asked_for(tmp_path):
         read(path, "word")
 
 
+REPLY = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello."}]}
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"role": "support", "messages": CHAT}, ("openai", CHAT)),
+        ({"role": None, "messages": CHAT}, ("openai", CHAT)),
+        ({"role": "support", "input": CHAT}, ("responses", CHAT)),
+        ({"model": "gpt-5", "input": "Hi.", "output": [REPLY]}, ("responses", [HI, REPLY])),
+        ({"model": "gpt-5", "input": "Hi.", "output": None}, ("responses", [HI])),
+    ],
+)
+def test_a_row_is_read_with_keys_of_its_own_beside_the_messages(row, found):
+    for given in (None, found[0]):
+        for text_of in (json.dumps(row), json.dumps([row])):
+            records = read(io.BytesIO(text_of.encode() + b"\n"), given)
+            assert [(one.format, one.messages) for one in records] == [found]
+
+
 UNKNOWN = [
     ('{"theme": "dark"}', "an object with the keys 'theme'"),
     ("{}", "an empty object"),

@@ -107,7 +107,8 @@ def _is_exchange(value: Raw) -> bool:
     """True if a value holds a request and its reply: a line of a batch, a row of a data set, a body with `response`."""
     asked = _asked(value.get("request") or value.get("body") or value.get("params"))
     batch = "custom_id" in value and bool(asked or as_dict(value.get("response")))
-    if isinstance(value.get("input"), list) and "object" not in value:  # a row of a data set or of a trace
+    with_reply = isinstance(value.get("input"), str) and isinstance(value.get("output"), list)
+    if (with_reply or isinstance(value.get("input"), list)) and "object" not in value:  # of a data set or of a trace
         return bool(request_messages(value["input"])) and bool(reply_messages(value.get("output")))
     flat = any(isinstance(value.get(key), list) for key in ("messages", "contents"))
     if flat and not asked:  # the request's own keys, and the response beside them

@@ -72,8 +72,10 @@ _LIKE_KNOWN = re.compile(r"(?:_text|_use|_call|_result|_output|_image|_url|_audi
 def key_of(body: Raw) -> str:
     """Return the key under which a body has its messages: a list, or under `input` also a text. Empty if it has none,
     as a message, a row of a data set, or a request for embeddings."""
-    listed = (key for key in MESSAGE_KEYS if isinstance(body.get(key), list) and "role" not in body)
-    found = next(listed, "input" if isinstance(body.get("input"), str) and "output" not in body else "")
+    is_one = "role" in body and ("content" in body or "contents" in body)
+    is_row = isinstance(body.get("output"), str)
+    listed = (key for key in MESSAGE_KEYS if isinstance(body.get(key), list) and not is_one)
+    found = next(listed, "input" if isinstance(body.get("input"), str) and not is_row else "")
     embedding = found == "input" and isinstance(body[found], list) and not all(map(as_dict, body[found][:1]))
     return "" if embedding else found
 
