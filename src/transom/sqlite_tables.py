@@ -6,6 +6,7 @@ header, 0 in an empty file.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Generator, Sequence
@@ -14,6 +15,10 @@ from dataclasses import dataclass
 
 PAUSE_SECONDS = 0.01
 """Seconds between two tries where SQLite does not wait by itself."""
+SILENT_MILLISECONDS = 1_000
+"""How long to wait for a lock of another process before a warning says so."""
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ def create_tables(db: sqlite3.Connection, tables: Tables, patience: float) -> in
 
     Raises OtherProgramsFileError if the file is another program's, sqlite3.Error if it cannot be read or written.
     """
+    _execute_or_wait(db, "SELECT 1 FROM sqlite_schema LIMIT 1")
     version = version_of(db, tables.application)
     if version == 0:
         _use_write_ahead_log(db, patience)
@@ -81,7 +87,7 @@ def transaction(db: sqlite3.Connection) -> Generator[None]:
     It is committed at the end, and rolled back if the block raises. The connection must be without transactions of
     Python's: `isolation_level=None`.
     """
-    db.execute("BEGIN IMMEDIATE")
+    _execute_or_wait(db, "BEGIN IMMEDIATE")
     try:
         yield
         db.execute("COMMIT")
@@ -89,6 +95,24 @@ def transaction(db: sqlite3.Connection) -> Generator[None]:
         if db.in_transaction:  # some failures have already rolled back
             db.execute("ROLLBACK")
         raise
+
+
+def _execute_or_wait(db: sqlite3.Connection, statement: str) -> None:
+    """Execute a statement that may have to wait for a lock of another process: SQLite itself waits without a message.
+    A warning is logged after SILENT_MILLISECONDS; then it waits for the rest of the connection's timeout."""
+    timeout = db.execute("PRAGMA busy_timeout").fetchone()[0]
+    try:
+        db.execute(f"PRAGMA busy_timeout = {min(timeout, SILENT_MILLISECONDS)}")
+        db.execute(statement).fetchall()
+    except sqlite3.OperationalError as problem:
+        if getattr(problem, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or timeout <= SILENT_MILLISECONDS:
+            raise
+    else:
+        return
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {timeout}")
+    _logger.warning("%s is locked: waiting for another process", db.execute("PRAGMA database_list").fetchone()[2])
+    db.execute(statement).fetchall()
 
 
 def _use_write_ahead_log(db: sqlite3.Connection, patience: float) -> None:

@@ -151,8 +151,8 @@ class SqliteFile:
 
     def _prepare(self, synchronous: str) -> None:
         with self.connection() as db:
-            db.execute(f"PRAGMA synchronous = {synchronous}")
             version = create_tables(db, Tables(APPLICATION, VERSION, _TABLES), MAX_WAIT)
+            db.execute(f"PRAGMA synchronous = {synchronous}")
         if version != VERSION:
             newer = f"a newer Transom wrote this (format {version}, this one reads {VERSION})"
             raise store_damaged(self.path, newer, "update Transom")
