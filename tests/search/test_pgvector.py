@@ -7,8 +7,10 @@ from contextlib import closing
 from urllib.parse import quote
 
 import numpy as np
+import psycopg
 import pytest
 from msgspec.structs import replace
+from psycopg.conninfo import make_conninfo
 
 from postgres_server import schema_for
 from transom.core.entry import Meta
@@ -150,4 +152,25 @@ def test_a_role_that_may_not_create_an_index_compares_one_by_one(url, postgres, 
         assert nearest(store, Numbers()) == [("ann", 0), ("ann", 1), ("ann", 2)]
     with postgres.connect() as db:
         db.execute(f"DROP OWNED BY {role}")
+        db.execute(f"DROP ROLE {role}")
+
+
+def test_extensions_in_a_schema_that_is_closed_to_the_role_are_done_without(postgres, url):
+    schema = url.rpartition("=")[2]
+    role = database = f"c_{schema}"
+    with postgres.connect() as db:
+        db.execute(f"CREATE ROLE {role} LOGIN")
+        db.execute(f"CREATE DATABASE {database}")
+        place = make_conninfo(db.info.dsn, dbname=database)
+    with psycopg.connect(place, autocommit=True) as db:
+        db.execute("CREATE SCHEMA extensions")
+        for extension in ("vector", "pg_trgm"):
+            db.execute(f"CREATE EXTENSION {extension} SCHEMA extensions")
+        db.execute(f"GRANT CREATE ON DATABASE {database} TO {role}")
+    with closing(PostgresStore(url.replace("postgres@/postgres?", f"{role}@/{database}?"))) as store:
+        append(store, "ann", ["a plain text"], "ann")
+        search_index(store).update()
+        assert [hit.conversation for hit in search_index(store).search("plain")] == ["ann"]
+    with postgres.connect() as db:
+        db.execute(f"DROP DATABASE {database}")
         db.execute(f"DROP ROLE {role}")

@@ -55,6 +55,9 @@ def test_an_index_in_memory_has_a_bound_and_drops_the_oldest() -> None:
     for number in (1, 2, 1, 3):
         index.add([(bytes([number]), KnownPrefix("c", number))])
     assert set(index.find([b"\1", b"\2", b"\3"])) == {b"\1", b"\3"}
+    for _ in range(3):
+        index.add([(b"\3", KnownPrefix("c", 3))])
+    assert set(index.find([b"\1", b"\2", b"\3"])) == {b"\1", b"\3"}
     index.forget(["c"])
     assert index.find([b"\1", b"\2", b"\3"]) == {}
 

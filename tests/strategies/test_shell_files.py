@@ -18,6 +18,8 @@ from transom.strategies.actions.commands import commands_in
         ("sed -i.bak -e 's/x.y/z/' -e 's/p/q/' a/b.go", {"a/b.go"}),
         ("find . -name '*.go' | xargs sed -i 's#a.Upload/b#a.Up/g#'", set()),
         ("perl -0pi -e 's/x.y/z/' a.txt", {"a.txt"}),
+        ("perl -pi -e 's/x.y/z/' a.txt", {"a.txt"}),
+        (". venv/bin/activate && prettier --write web/a.ts", {"web/a.ts"}),
         ("cat > f.py <<'EOF'\nimport os > x.py\nEOF\npytest 2>&1 | tail -5", {"f.py"}),
         ("cat <<EOF > a/b.txt\nmv c.txt d.txt\nEOF", {"a/b.txt"}),
         ("echo a | tee -a log.txt 2>err.txt", {"log.txt"}),
@@ -44,3 +46,16 @@ def test_a_script_that_runs_commands_changes_what_they_change():
     assert action_of(Call(name="exec", args=script, id="c")).changes == {"a.py", "b.py"}
     shell = Call(name="shell", args=json.dumps({"command": ["bash", "-lc", "touch c.py"], "workdir": "/d.py"}), id="c")
     assert action_of(shell).changes == {"c.py"}
+
+
+@pytest.mark.parametrize(
+    ("command", "roles"),
+    [
+        (". venv/bin/activate && pytest -q || exit 1", ["beside", "other", "beside"]),
+        ("kill 7; npm test", ["beside", "other"]),
+        ("[[ -f a.py ]] && cat a.py", ["finds", "shows"]),
+        ("find . -name '*.pyc' -delete", ["other"]),
+    ],
+)
+def test_what_a_command_is_for(command, roles):
+    assert [one.role for one in commands_in(command)] == roles

@@ -4,8 +4,7 @@ A view never changes; `reducer.apply` makes the next one. The two share the slot
 that only grow at their end (see `IntVector`). So a view may be read in any thread while the conversation goes on. The
 only thing that is written later are cached fingerprints: in one step, and every thread would write the same value.
 
-The parts are `gc=False`: they hold values only, so they are in no cycle, and Python's garbage collector need not look
-at them. The view itself is not `gc=False`: it holds the log, and the log of a store that somebody else wrote may hold
+A view is not `gc=False` as its slots are: it holds the log, and the log of a store that somebody else wrote may hold
 anything, also a cycle.
 """
 

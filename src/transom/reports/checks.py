@@ -368,11 +368,12 @@ class _Texts:
 def _edits(view: View, seqs: Sequence[int]) -> list[HidingEdit]:
     """Describe the folds and trims among these entries; other entries are left out."""
     found: list[HidingEdit] = []
+    ranges = FoldRanges(view)
     for entry in map(view.fetch, seqs):
         edit = entry.body
         if not isinstance(edit, Fold | Trim):
             continue
-        covers = FoldRanges(view).about(edit)
+        covers = ranges.about(edit)
         kind = role_of(edit)
         found.append(HidingEdit(entry=entry.seq, kind=kind, covers=covers, why=edit.why or kind, plan=entry.plan))
     return found

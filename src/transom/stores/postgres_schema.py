@@ -97,6 +97,7 @@ TABLES: tuple[LiteralString, ...] = (
                 EXECUTE format('CREATE INDEX search_words_parts ON {s}.search_words USING gin (word %I.gin_trgm_ops)',
                     place);
             END IF;
+        EXCEPTION WHEN OTHERS THEN NULL; -- this role may not use the schema of the extension
         END $$""",
     # pgvector compares vectors on the server. Where it is missing now, the column has bytes for good.
     """DO $$ DECLARE place text; BEGIN
@@ -109,6 +110,7 @@ TABLES: tuple[LiteralString, ...] = (
             IF place IS NOT NULL THEN
                 EXECUTE format('ALTER TABLE {s}.search_vectors ALTER COLUMN vector TYPE %I.vector USING NULL', place);
             END IF;
+        EXCEPTION WHEN OTHERS THEN NULL; -- this role may not use the schema of the extension
         END $$""",
     # what it holds may be lost: without a write-ahead log no commit of it waits for the disk
     """CREATE UNLOGGED TABLE {s}.leases (

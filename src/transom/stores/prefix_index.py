@@ -77,7 +77,8 @@ class SqlitePrefixIndex:
             rows = [(key, stored_name(place.name), place.length) for key, place in places]
             db.executemany("INSERT OR REPLACE INTO prefixes (key, name, length) VALUES (?, ?, ?)", rows)
             if self._most is not None:
-                db.execute("DELETE FROM prefixes WHERE number <= (SELECT max(number) FROM prefixes) - ?", (self._most,))
+                oldest = "SELECT number FROM prefixes ORDER BY number DESC LIMIT 1 OFFSET ?"
+                db.execute(f"DELETE FROM prefixes WHERE number <= ({oldest})", (self._most,))  # noqa: S608 - no input
 
     def forget(self, names: Iterable[str]) -> None:
         with self._file.writing() as db:

@@ -122,6 +122,12 @@ def test_an_answer_that_does_not_fit_is_repaired_and_the_log_says_so() -> None:
     assert all(entry.meta.injected for entry in told)
 
 
+def test_none_stands_for_the_usual_number_of_attempts() -> None:
+    with opened() as conv:
+        provider = Scripted("no", "no", '{"city": "Rome"}')
+        assert conv.run("Where?", provider=provider, output_type=Place, output_retries=None).output == Place("Rome")
+
+
 def test_after_the_last_attempt_the_run_says_what_is_wrong_and_may_go_on() -> None:
     with opened() as conv:
         with pytest.raises(InvalidOutput, match="no answer was a Place after 2 attempts: it is no JSON object") as last:

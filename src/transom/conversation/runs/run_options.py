@@ -194,7 +194,7 @@ def _settings(options: RunOptions, *, stream: bool, needs_provider: bool = True)
         functions=functions,
         readback=options.get("readback"),
         output=None if options.get("output_type") is None else OutputType(options.get("output_type")),
-        output_retries=options.get("output_retries", 2),
+        output_retries=2 if (retries := options.get("output_retries")) is None else retries,
         reset_tool_choice=options.get("reset_tool_choice") is not False,
         unavailable=_names(options.get("unavailable", ())),
         approve=options.get("approve"),

@@ -30,14 +30,17 @@ _TABLE: dict[Role, str] = {
         "cat, head, tail, nl, awk, jq, ls, sed, wc, sort, uniq, cut, tr, tee, xxd, od, git show, git log, git blame, "
         "gh view, gh list, gh diff, gh api"
     ),
-    "finds": "grep, rg, diff, find, which, test, [, git diff, git grep",
-    "beside": ("cd, echo, printf, pwd, true, sleep, export, source, set, pkill, :, fi, done, git restore --staged"),
-    "writes": ("mv, touch, mkdir, gofmt -w, goimports -w, git mv, git checkout --, git restore"),
-    "edits": "sed -i, perl -0pi, perl -i",
+    "finds": "grep, rg, diff, find, which, test, [, [[, git diff, git grep",
+    "beside": (
+        "cd, echo, printf, pwd, true, sleep, export, source, set, kill, pkill, ., :, fi, done, esac, return, exit, "
+        "git restore --staged"
+    ),
+    "writes": ("mv, touch, mkdir, gofmt -w, goimports -w, prettier --write, git mv, git checkout --, git restore"),
+    "edits": "sed -i, perl -pi, perl -0pi, perl -i",
     "copies": "cp, ln",
     "deletes": "rm, rmdir, git rm",
     "makes": "git commit, gh create",
-    "other": "find -exec, git rm --cached",
+    "other": "find -exec, find -delete, git rm --cached",
 }
 PROGRAMS: dict[str, Role] = {program: role for role, programs in _TABLE.items() for program in programs.split(", ")}
 """What each program does. A row is a program, or a program with a word or an option that its command must have: "git
