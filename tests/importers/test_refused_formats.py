@@ -54,6 +54,6 @@ def test_it_is_refused(tmp_path, title, layout):
     listed = layout == "list" and isinstance(value, dict)
     values = value if layout == "line" and isinstance(value, list) else [[value] if listed else value]
     path.write_text("".join(json.dumps(each) + "\n" for each in values))
-    with pytest.raises(InvalidMessage) as raised:
-        [each.facts() for each in read(path)]
+    with pytest.raises(InvalidMessage, match="no conversation is recognised here, but ") as raised:
+        list(read(path))
     assert len(str(raised.value).splitlines()) == 1

@@ -266,7 +266,9 @@ def conversation(body: Raw, where: str, name: str, options: ReadOptions, *, whol
     messages = _messages(body, where)
     named = "" if options.format is None or options.session else options.format
     kind = named or request_bodies.format_of(body, messages)
-    unknown = request_bodies.unknown_texts(messages) if not named and kind in {"openai", "anthropic"} else ""
+    unknown = "" if named and whole else request_bodies.unknown_roles(messages, kind)
+    if not unknown and not named and kind in {"openai", "anthropic"}:
+        unknown = request_bodies.unknown_texts(messages)
     if not kind or unknown:
         raise UnrecognisedError(where, unknown or "messages with content parts of no API")
     title = body.get("id")

@@ -117,13 +117,14 @@ def tools_of(body: Raw) -> tuple[Raw, ...]:
 
 def _signs(messages: list[object]) -> Iterator[str]:
     """Yield the name of a format for each message that only this format has, and "unknown" for a part of no API: one
-    without a type, or at Gemini one with a type."""
+    without a type, or at Gemini one with a type or a kind."""
     for message in messages:
         fields = as_dict(message)
         if named := message_format(message):
             yield named
         elif "parts" in fields and "content" not in fields:
-            yield "unknown" if any("type" in part for part in objects_in(fields["parts"])) else "gemini"
+            typed = any("type" in part or "kind" in part for part in objects_in(fields["parts"]))
+            yield "unknown" if typed else "gemini"
         elif "role" not in fields and is_item(fields):
             yield "responses"
         elif any(fields.get(key) for key in _CHAT_KEYS):
@@ -181,9 +182,38 @@ def unknown_texts(messages: list[object]) -> str:
                 return f"messages with texts under the key {keys[0]!r:.40}, and no content"
         for part in objects_in(fields.get("content")):
             kind = text(part, "type")
+            if kind == "text" and isinstance(part.get("text"), dict):
+                return "messages with parts whose text is an object"
             if kind and kind not in _KNOWN_PARTS and not _LIKE_KNOWN.search(kind) and _has_text(part):
                 return f"messages with parts of the type {kind!r:.40}, which no format here has"
     return ""
+
+
+_ROLES = {
+    "openai": frozenset({"system", "developer", "user", "assistant", "tool", "function"}),
+    "anthropic": frozenset({"user", "assistant", "system"}),
+    "responses": frozenset({"user", "assistant", "system", "developer"}),
+    "gemini": frozenset({"user", "model", "function", "system"}),
+}
+"""The roles that the messages of each API have."""
+
+
+def unknown_roles(messages: list[object], format_name: str) -> str:
+    """Say in a few words that these are no messages of this API: one has a role that no message of it has, or none has
+    a role. Empty if they may be its messages, and for every other format.
+
+    An item of Responses that is no message needs no role, and no content of Gemini does.
+    """
+    if (known := _ROLES.get(format_name)) is None:
+        return ""
+    roles = {text(fields, "role") for fields in objects_in(messages)} - {""}
+    if unknown := sorted(roles - known):
+        return f"messages with the role {unknown[0]!r:.40}, which {format_name} does not have"
+    speak = (
+        format_name == "gemini" or (format_name == "responses" and is_item(each) and text(each, "type") != "message")
+        for each in objects_in(messages)
+    )
+    return "messages without a role" if messages and not roles and not any(speak) else ""
 
 
 def _has_text(value: object) -> bool:
