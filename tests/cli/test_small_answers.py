@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,37 @@ def test_doctor_tells_of_a_store_that_may_not_be_read(folder: Path, run: Any, mo
     assert stores_here() == [".transom/mine.db"], "a file elsewhere may be any program's"
     code, out, _ = run("doctor")
     assert (code, "mine.db  cannot be read" in out, "theirs" in out) == (1, True, False)
+
+
+@pytest.mark.parametrize("columns", ["10", "40", "60"])
+@pytest.mark.parametrize("more", [(), ("--full",)])
+def test_a_narrow_list_of_conversations_has_their_ids(
+    columns: str, more: tuple[str, ...], folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Conversation.open("sqlite:///a.db", "a-trip-to-rome-with-the-whole-family", budget=10_000) as conversation:
+        conversation.user("Hi")
+    monkeypatch.setenv("COLUMNS", columns)
+    code, out, err = run("conversations", "--store", "a.db", *more)
+    assert (code, err) == (0, "")
+    assert "a-trip-to-rome-with-the-whole-family" in "".join(out.split())
+    assert all(len(line) <= int(columns) for line in out.splitlines())
+
+
+def test_on_a_narrow_terminal_edits_name_their_entries(folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Conversation.open("sqlite:///a.db", "trip", budget=400) as conversation:
+        for number in range(12):
+            conversation.user(f"look at the file src/module_{number}/name.py, which I have not seen yet " * 2)
+            conversation.request()
+            conversation.observe({"role": "assistant", "content": "ok"})
+    monkeypatch.setenv("COLUMNS", "50")
+    for command in (("log", "trip", "--edits"), ("explain", "trip")):
+        out = run(*command, "--store", "a.db")[1]
+        assert max(map(len, out.splitlines())) <= 50
+        words = " ".join(out.split())
+        if command[0] == "log":
+            assert re.search(r" live saves \d+ tokens, (no plan|plan \d+): entries \d+–\d+, digest ", words), out
+        else:
+            assert re.search(r" folded digest \[entry \d+\] ", words), out
 
 
 def test_usage_says_where_no_tokens_were_reported(folder: Path, run: Any) -> None:

@@ -11,7 +11,7 @@ from transom.cli.commands.stored import Conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import existing_store, store_url
 from transom.cli.streams import counted, minute_of, one_line, print_notice
-from transom.cli.terminal import print_json, print_line, terminal
+from transom.cli.terminal import print_json, print_line, print_row, print_wrapped, terminal
 from transom.stores.conversation_list import StoredConversation, conversations_in
 from transom.stores.postgres_url import without_password
 
@@ -35,8 +35,8 @@ def run(options: Conversations) -> int:
 
 
 def _print_rows(console: Console, title: str, conversations: Sequence[StoredConversation], *, full: bool) -> None:
-    """Print a line for each conversation, cut at the width of the terminal."""
-    print_line(console, (title, "bold"))
+    """Print a line for each conversation, cut at the width of the terminal; an id that does not fit stands below."""
+    print_wrapped(console, (title, "bold"))
     if conversations:
         figures = f"{'calls':>7} {'size':>9} {'cost':>9} " if full else ""
         print_line(console, (f"{'entries':>9} {figures}{'last entry':<16} {'dialect':<10} id", "bold"))
@@ -46,4 +46,5 @@ def _print_rows(console: Console, title: str, conversations: Sequence[StoredConv
         figures = f"{one.calls or 0:>7,} {decimal(one.size or 0):>9} {cost:>9} " if full else ""
         entries = "damaged" if one.entries is None else f"{one.entries:,}"
         line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "
-        print_line(console, (line, "red" if one.damaged else ""), one_line(one.id), (f"  {one_line(one.title)}", "dim"))
+        said = f"  {one_line(one.title)}", "dim"
+        print_row(console, (line, "red" if one.damaged else ""), needed=one_line(one.id), rest=said)

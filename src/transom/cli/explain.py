@@ -18,7 +18,7 @@ from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import at_work
 from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line, print_notice
-from transom.cli.terminal import STYLES, print_json, print_line, print_wrapped, terminal
+from transom.cli.terminal import STYLES, print_json, print_line, print_row, print_wrapped, terminal
 from transom.core.entry import Sent
 from transom.core.learned_limit import LearnedLimit
 from transom.core.message import Failure, Head, role_of
@@ -405,7 +405,8 @@ def _print_run(console: Console, run: list[Explanation], text_tokens: int) -> No
     why = first.why and first.why + "".join(f" [entry {edit}]" for edit in first.edits)
     text = one_line(first.text) if first is last else ""
     state = (f"{first.state:<9} ", STYLES[first.state])
-    print_line(console, _columns(which, role, count), state, (f"{why}  " if why else "", "italic"), (text, "dim"))
+    reason = f"{why}  " if why and text else why, "italic"
+    print_row(console, _columns(which, role, count), state, needed=reason, rest=(text, "dim"))
 
 
 def _columns(which: str, role: str, count: str) -> str:

@@ -8,7 +8,7 @@ from transom.cli.commands.stored import Log
 from transom.cli.progress import at_work
 from transom.cli.stores import current_view, open_log
 from transom.cli.streams import counted, one_line
-from transom.cli.terminal import STYLES, print_json, print_line, terminal
+from transom.cli.terminal import STYLES, print_json, print_line, print_row, print_wrapped, terminal
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, Entry, Forked, Sent
 from transom.core.message import Failure, Head, role_of
@@ -22,6 +22,8 @@ from transom.stores import StoredLog
 
 EDITS = frozenset({"fold", "trim", "pin", "undo"})
 """The kinds of lines that are edits."""
+NARROW = 70
+"""On a terminal of fewer columns, the entries that an edit is about stand below its line if they do not fit."""
 
 
 class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -158,7 +160,7 @@ def _heading(name: str, lines: list[LogLine], shown: list[LogLine]) -> str:
 
 def _print(heading: str, lines: list[LogLine]) -> None:
     console = terminal()
-    print_line(console, (heading, "bold"))
+    print_wrapped(console, (heading, "bold"))
     print_line(console, (f"{'entry':>7} {'kind':<11} {'tokens':>9} {'state':<10} text", "bold"))
     for line in lines:
         style = "" if line.state in STYLES else "dim"
@@ -167,4 +169,8 @@ def _print(heading: str, lines: list[LogLine]) -> None:
         by = "no plan" if line.plan is None else f"plan {line.plan}"
         saves = f"saves {line.saves:,} tokens, {by}: " if line.kind in EDITS else ""
         text = saves + one_line(line.text)
-        print_line(console, (start, style), state, (f" {text}", style))
+        if saves and console.width < NARROW:
+            about, text = saves + one_line(line.text).partition(": ")[0], ""
+        else:
+            about = ""
+        print_row(console, (start, style), state, " ", needed=(about, style), rest=(text, style))

@@ -63,6 +63,17 @@ def print_line(console: Console, *pieces: Piece) -> None:
     console.print(Text.assemble(*pieces), no_wrap=True, overflow="ellipsis", crop=True)
 
 
+def print_row(console: Console, *pieces: Piece, needed: Piece, rest: Piece = "") -> None:
+    """Print pieces on one line, then what a user needs, such as an id, and the rest. What does not fit is cut off; but
+    if `needed` does not fit, it stands below, wrapped, in place of the rest."""
+    line, whole = Text.assemble(*pieces), Text.assemble(needed)
+    if not whole or line.cell_len + whole.cell_len <= console.width:
+        print_line(console, *pieces, needed, rest)
+        return
+    print_line(console, *pieces)
+    print_wrapped(console, needed, indent=8)
+
+
 def print_wrapped(console: Console, *pieces: Piece, indent: int = 0) -> None:
     """Print pieces, wrapped to several lines if needed. All lines have the same indent."""
     console.print(Padding(Text.assemble(*pieces), (0, 0, 0, indent), expand=False))
