@@ -164,3 +164,40 @@ def test_another_encoding_with_a_mark_is_read(tmp_path, name, packed, encoding):
     assert (found, skipped) == ([f"Größe {number}, 漢字" for number in range(3)], [])
     with path.open("rb") as stream:
         assert [conversation.messages[0]["content"] for conversation in read(stream)] == found
+
+
+def test_a_conversation_of_a_pipe_is_given_as_soon_as_its_line_is_there():
+    inner, outer = os.pipe()
+    with os.fdopen(inner, "rb") as pipe, os.fdopen(outer, "wb", 0) as writer:
+        reader = read(pipe)
+        writer.write(LINE[:2])
+        writer.write(LINE[2:] + LINE)  # two lines tell how the file is laid out
+        assert len([next(reader), next(reader)]) == 2
+        writer.write(LINE)
+        assert next(reader).id == "stream:3"
+        writer.close()
+        assert list(reader) == []
+
+
+def test_a_stream_without_end_that_holds_no_conversations_is_refused_at_its_beginning():
+    class Endless(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            buffer[:2] = b"y\n"
+            return 2
+
+    with pytest.raises(InvalidMessage, match="line 1: not JSON"):
+        list(read(io.BufferedReader(Endless())))
+
+
+def test_a_stream_needs_no_temporary_folder(monkeypatch):
+    monkeypatch.setattr("tempfile.mkdtemp", None)
+    assert len(list(read(io.BytesIO(LINE)))) == len(list(read(io.StringIO(LINE.decode())))) == 1
+
+
+def test_a_line_of_a_stream_has_the_bound_of_every_line(monkeypatch):
+    monkeypatch.setattr("transom.importers.open_file.MOST_AT_ONCE", len(LINE) - 1)
+    with pytest.raises(InvalidMessage, match="line 1: the line is larger than"):
+        list(read(io.BytesIO(LINE)))

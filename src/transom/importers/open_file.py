@@ -45,6 +45,7 @@ MOST_RATIO = 100
 to 30 times as large; a file that is made to fill the memory becomes 1,000 times as large."""
 
 _BUFFER = 65_536
+_LONGEST_MARK = 4
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -194,14 +195,42 @@ def opened(path: Path, label: str = "") -> Generator[OpenFile]:
         yield OpenFile(label=label or str(path), content=_as_utf8(content), raw=raw, size=size)
 
 
+def label_of(stream: IO[Any]) -> str:
+    """Return the name of an open file or a stream for messages."""
+    name = getattr(stream, "name", None)
+    return name.strip("<>") if isinstance(name, str) else "stream"
+
+
+def buffered(source: IO[Any]) -> io.BufferedReader:
+    """Wrap an open file or a stream, of bytes or of text, so that it can be peeked at, and its lines are read as they
+    come. The source is not closed."""
+    if isinstance(source, io.TextIOBase) and not hasattr(source, "buffer"):
+        text = cast("IO[str]", source)
+        return _buffered(_cut(lambda size: text.readline(size).encode()))
+    data = cast("Any", getattr(source, "buffer", source))
+    read = getattr(data, "read1", data.read)  # `read` of a pipe would wait until there are as many bytes
+    begin = b""
+    while len(begin) < _LONGEST_MARK and (more := read(_LONGEST_MARK - len(begin))):
+        begin += more
+    return _buffered(_cut(lambda size: read(size) or b"", begin))
+
+
+def stream_file(stream: io.BufferedReader, label: str) -> OpenFile:
+    """Return a stream, as `buffered` makes it, as an open file; gzip is unpacked."""
+    packed = stream.peek(len(GZIP))[: len(GZIP)] == GZIP
+    taken = cast("_Stream", stream.raw)
+    content = _bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=stream)), lambda: taken.given) if packed else stream
+    return OpenFile(label=label, content=_as_utf8(cast("IO[bytes]", content)))
+
+
 @contextmanager
-def on_disk(source: Path | IO[Any]) -> Generator[tuple[Path, str]]:
+def on_disk(source: Path | IO[Any], label: str = "") -> Generator[tuple[Path, str]]:
     """Copy an open file or a stream to a temporary file for the block, since a file may be read twice. Yields its path,
-    and the name of the stream for messages. A path is yielded as it is."""
+    and the name of the stream for messages (`label`, or its own). A path is yielded as it is."""
     if isinstance(source, Path):
         yield source, str(source)
         return
-    name, folder = getattr(source, "name", None), tempfile.mkdtemp(prefix="transom-")
+    folder = tempfile.mkdtemp(prefix="transom-")
     try:
         path = Path(folder, "input")
         with path.open("wb") as file:
@@ -209,7 +238,7 @@ def on_disk(source: Path | IO[Any]) -> Generator[tuple[Path, str]]:
                 file.writelines(text.encode() for text in source)
             else:
                 shutil.copyfileobj(cast("IO[bytes]", getattr(source, "buffer", source)), file)
-        yield path, name.strip("<>") if isinstance(name, str) else "stream"
+        yield path, label or label_of(source)
     finally:
         shutil.rmtree(folder)
 
@@ -253,7 +282,7 @@ def _as_utf8(content: IO[bytes]) -> IO[bytes]:
         def read(_: int) -> bytes:
             raise damage  # some streams raise it once only
 
-        return _buffered(read)
+        return cast("IO[bytes]", _buffered(read))
     encoding = next((name for mark, name in _MARKS.items() if begin.startswith(mark)), None)
     return content if encoding is None else _recoded(content, encoding)
 
@@ -262,7 +291,7 @@ class _Stream(io.RawIOBase):
     """A stream of what a function reads: `read(size)` returns at most `size` bytes, and none at the end."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
+        self._read, self.given = read, 0
 
     def readable(self) -> bool:
         return True
@@ -270,11 +299,24 @@ class _Stream(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         data = self._read(len(buffer))
         buffer[: len(data)] = data
+        self.given += len(data)
         return len(data)
 
 
-def _buffered(read: Callable[[int], bytes]) -> IO[bytes]:
-    return cast("IO[bytes]", io.BufferedReader(_Stream(read), _BUFFER))
+def _buffered(read: Callable[[int], bytes]) -> io.BufferedReader:
+    return io.BufferedReader(_Stream(read), _BUFFER)
+
+
+def _cut(read: Callable[[int], bytes], rest: bytes = b"") -> Callable[[int], bytes]:
+    """A function that gives `rest`, then what `read` gives, and never more than it is asked for."""
+
+    def cut(size: int) -> bytes:
+        nonlocal rest
+        data = rest or read(size)
+        data, rest = data[:size], data[size:]
+        return data
+
+    return cut
 
 
 def _recoded(content: IO[bytes], encoding: str) -> IO[bytes]:
@@ -291,7 +333,7 @@ def _recoded(content: IO[bytes], encoding: str) -> IO[bytes]:
         data, rest = rest[:size], rest[size:]
         return data
 
-    return _buffered(read)
+    return cast("IO[bytes]", _buffered(read))
 
 
 def _bounded(content: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
@@ -306,7 +348,7 @@ def _bounded(content: IO[bytes], taken: Callable[[], int]) -> IO[bytes]:
             raise OSError(f"it unpacks to more than {MOST_RATIO} times its size; unpack it yourself if you trust it")
         return data
 
-    return _buffered(read)
+    return cast("IO[bytes]", _buffered(read))
 
 
 def parsed(text: bytes, where: str) -> object:

@@ -6,11 +6,12 @@ of one conversation, or an event of one session. The first line that can be reco
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 from msgspec.structs import replace
 
@@ -19,15 +20,19 @@ from transom.importers import recognise
 from transom.importers.open_file import (
     NOT_ENDED,
     SUBAGENTS,
+    ZIP,
     FileLine,
     NotRegularError,
     OpenFile,
+    buffered,
     checked_source,
     files_in,
     is_zip,
+    label_of,
     on_disk,
     opened,
     parsed,
+    stream_file,
     zip_members,
 )
 from transom.importers.recognise import UNDECIDED, OnSkip, ReadOptions, UnrecognisedError
@@ -44,7 +49,8 @@ of a session a line is laid out as the format of the session."""
 
 class Reader(Iterator[Recorded]):
     """The conversations of a file, a folder or an open stream, in order. A file with one conversation a line is read
-    one at a time; a JSON document is read whole.
+    one at a time, of a stream as its lines come; a JSON document is read whole. A zip archive that comes as a stream is
+    copied to a temporary file.
 
     `label`: names the file in messages, in place of its path; empty means the path.
 
@@ -73,9 +79,11 @@ class Reader(Iterator[Recorded]):
         return next(self._all)
 
     def _read(self) -> Iterator[Recorded]:
-        if not isinstance(self._source, Path) or not self._source.is_dir():
-            with on_disk(self._source) as (path, label):
-                yield from self._read_file(path, self._label or label)
+        if not isinstance(self._source, Path):
+            yield from self._read_stream(buffered(self._source), self._label or label_of(self._source))
+            return
+        if not self._source.is_dir():
+            yield from self._read_file(self._source, self._label or str(self._source))
             return
         paths = files_in(self._source)
         self._files = len(paths)
@@ -93,6 +101,13 @@ class Reader(Iterator[Recorded]):
             except InvalidMessage as problem:  # a folder holds other files, too
                 self._options.on_skip(skipped_file(problem))
             self._done += 1
+
+    def _read_stream(self, stream: io.BufferedReader, label: str) -> Iterator[Recorded]:
+        if stream.peek(len(ZIP))[: len(ZIP)] == ZIP:  # its list of files is at its end
+            with on_disk(cast("IO[bytes]", stream), label) as (path, _):
+                yield from self._read_archive(path, label)
+            return
+        yield from _in_file(stream_file(stream, label), self._options)
 
     def _read_file(self, path: Path, label: str) -> Iterator[Recorded]:
         if is_zip(path):
