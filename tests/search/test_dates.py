@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from msgspec.structs import replace
 
-from transom.search import SearchFilters, search_index
+from transom.search import SearchFilters, ranking, search_index
 from transom.stores import MemoryStore, open_store
 from transom.testing import talk
 
 
-def test_what_was_said_between_the_dates_is_found_and_nothing_else():
+@pytest.mark.parametrize("few", [0, 5_000])
+def test_what_was_said_between_the_dates_is_found_and_nothing_else(few, monkeypatch):
+    monkeypatch.setattr(ranking, "FEW_ROWS", few)
     draw, store = random.Random(1), MemoryStore()
     times = [[draw.uniform(0, 100) for _ in range(30)] for _ in range(4)]
     for number, each in enumerate(times):
@@ -52,4 +55,25 @@ def test_a_search_between_dates_does_not_look_at_what_is_outside(tmp_path):
     assert found[None][0] == [19_999, 19_998, 19_997]
     assert found[500][0] == [500, 499, 498]
     assert found[500][1] < found[None][1], "thousands of steps of SQLite"
+    store.close()
+
+
+def test_conversations_that_overlap_in_time_cost_no_look_at_each_row(tmp_path):
+    store = open_store(f"{tmp_path}/a.db")
+    for number in range(20):
+        store.open(f"c{number}").append(talk(*["the common word"] * 1_000), 0)
+    index = search_index(store)
+    index.update()
+    steps = []
+    with index._file.connection() as db:
+        db.set_progress_handler(lambda: steps.append(1), 100)
+    costs = {}
+    for few in (0, 5_000):
+        steps.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ranking, "FEW_ROWS", few)
+            hits = index.search("common", filters=SearchFilters(since=400, until=402), limit=100)
+        assert len(hits) == 60
+        costs[few] = len(steps)
+    assert costs[5_000] < 0.8 * costs[0], "hundreds of steps of SQLite"
     store.close()
