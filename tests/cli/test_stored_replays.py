@@ -246,7 +246,7 @@ def test_files_without_a_conversation_are_listed_as_damaged(run, folder):
     notes.write_text("my notes\n")
     code, out, err = run("conversations", "--store", "logs/", "--full")
     assert (code, out.splitlines()[0]) == (1, "logs/: 3 conversations")
-    assert [line.split()[0] for line in out.splitlines()[2:]] == ["6", "damaged", "damaged"]
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["6", "damaged", "damaged", empty.name]
     assert err.splitlines() == [
         f"transom: notes.jsonl: {notes}: this is not a log of ours",
         f"transom: {empty.name}: {empty}: the file is empty",
