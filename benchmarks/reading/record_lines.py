@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from transom.quoting import CLOSE, OPEN
-from transom.texts import gap_in_line, is_record
+from transom.texts import GAP_IN_LINE, is_record
 
 _NUMBER = re.compile(r"(\d[\d,]*)(?:-(\d[\d,]*))? ")
 
@@ -115,7 +115,7 @@ def _line_with_quotes(text: str, at: int) -> tuple[str, list[str], int]:
 def _quoted_pieces(line: RecordLine, quote: str) -> list[str]:
     """A quote as a list: of a line about one turn the quote alone; of a line about several turns each of its names,
     since these may be from different turns."""
-    return [quote] if line.first == line.last else quote.split(gap_in_line())
+    return [quote] if line.first == line.last else quote.split(GAP_IN_LINE)
 
 
 def _excerpts(text: str) -> Iterator[RecordLine | Quote]:

@@ -125,13 +125,13 @@ def test_ids_and_names_that_the_api_refuses_are_mended_on_both_sides():
     answers = [got(label, content=str(at)) for at, label in enumerate(["a b", "ok", "ok", "", "call-1-0"])]
     assert shown(*read(GO, calls, said(*answers))) == [
         GO,
-        turn(use("call-1-0x"), use("ok", "a_tool"), use("call-1-2"), use("call-1-3", "unnamed"), use("call-1-0")),
+        turn(use("call-1-0"), use("ok", "a_tool"), use("call-1-2"), use("call-1-3", "unnamed"), use("call-1-4")),
         said(
-            got("call-1-0x", content="0"),
+            got("call-1-0", content="0"),
             got("ok", content="1"),
             got("call-1-2", content="2"),
             got("call-1-3", content="3"),
-            got("call-1-0", content="4"),
+            got("call-1-4", content="4"),
         ),
     ]
 
