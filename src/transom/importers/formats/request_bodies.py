@@ -206,14 +206,15 @@ def unknown_roles(messages: list[object], format_name: str) -> str:
     """
     if (known := _ROLES.get(format_name)) is None:
         return ""
-    roles = {text(fields, "role") for fields in objects_in(messages)} - {""}
+    objects = list(objects_in(messages))
+    roles = {text(fields, "role") for fields in objects} - {""}
     if unknown := sorted(roles - known):
         return f"messages with the role {unknown[0]!r:.40}, which {format_name} does not have"
     speak = (
         format_name == "gemini" or (format_name == "responses" and is_item(each) and text(each, "type") != "message")
-        for each in objects_in(messages)
+        for each in objects
     )
-    return "messages without a role" if messages and not roles and not any(speak) else ""
+    return "messages without a role" if objects and not roles and not any(speak) else ""
 
 
 def _has_text(value: object) -> bool:
