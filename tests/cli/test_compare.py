@@ -196,9 +196,15 @@ def test_the_settings_are_in_the_json(run):
 
 
 def test_an_error_names_the_invalid_message_with_several_processes_too(run):
-    write_jsonl("chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": [{"content": "b"}]})
+    write_jsonl(
+        "chats.jsonl", {"id": "one", "messages": chat(1)}, {"id": "two", "messages": [*chat(1), {"content": "b"}]}
+    )
     code, out, err = run("compare", "chats.jsonl", "--budget", 4_000, "--jobs", 2)
-    assert (code, out, err) == (2, "", "transom: chats.jsonl line 2, message 0: the message has no role\n")
+    assert (code, out, err) == (
+        2,
+        "",
+        f"transom: chats.jsonl line 2, message {len(chat(1))}: the message has no role\n",
+    )
 
 
 @pytest.mark.parametrize(("command", "figures"), [("compare", COMPARE), ("replay", REPLAY)])

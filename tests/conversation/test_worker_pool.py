@@ -27,3 +27,12 @@ def test_work_that_hangs_and_was_given_up_keeps_no_other_work_waiting() -> None:
     assert after.done.wait(10)
     assert after.result == "made"
     gate.set()
+
+
+def test_work_that_raises_takes_no_other_work_with_it() -> None:
+    pool, gate = WorkerPool(1), threading.Event()
+    first = pool.submit(gate.wait)
+    failing, after = pool.submit(lambda: 1 / 0), pool.submit(lambda: "made")
+    gate.set()
+    assert all(ticket.done.wait(10) for ticket in (first, failing, after))
+    assert (failing.result, after.result) == (None, "made")

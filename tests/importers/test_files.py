@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import json
@@ -201,3 +202,70 @@ def test_a_line_of_a_stream_has_the_bound_of_every_line(monkeypatch):
     monkeypatch.setattr("transom.importers.open_file.MOST_AT_ONCE", len(LINE) - 1)
     with pytest.raises(InvalidMessage, match="line 1: the line is larger than"):
         list(read(io.BytesIO(LINE)))
+
+
+LINES = b'{"messages": [{"role": "user", "content": "caf\xc3\xa9"}]}\n' * 3
+
+
+class OwnBuffer:
+    """A stream of a user's own, with an attribute of that name."""
+
+    def __init__(self, data):
+        self._data, self.buffer = io.BytesIO(data), bytearray()
+
+    def read(self, size=-1):
+        return self._data.read(size)
+
+
+class ReadsOnly(io.BufferedIOBase):
+    """A subclass that leaves `read1` to io's base class."""
+
+    def __init__(self, data):
+        self._data = io.BytesIO(data)
+
+    def readable(self):
+        return True
+
+    def read(self, size=-1):
+        return self._data.read(size)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        OwnBuffer(LINES),
+        ReadsOnly(LINES),
+        codecs.EncodedFile(io.BytesIO(LINES.decode().encode("latin-1")), "utf-8", "latin-1"),
+    ],
+    ids=["its own buffer", "no read1", "recoded"],
+)
+def test_whatever_reads_bytes_is_a_stream(stream):
+    assert [each.messages[0]["content"] for each in read(stream)] == ["café"] * 3
+
+
+def test_a_conversation_with_an_unknown_role_hides_none_behind_it(tmp_path):
+    good = json.dumps({"messages": [{"role": "user", "content": "a"}]})
+    odd = json.dumps({"messages": [{"role": "user", "content": "a"}, {"role": "ipython", "content": "x"}]})
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("a.jsonl", f"{good}\n{odd}\n{good}")
+        archive.writestr("b.jsonl", good)
+    with pytest.raises(InvalidMessage, match=r"a.jsonl line 2: .* message 1 with the role 'ipython'"):
+        list(read(tmp_path / "z.zip"))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
+        {"type": "item_reference", "id": "c"},
+    ],
+)
+def test_a_request_of_items_alone_needs_no_role(item):
+    [found] = read(io.BytesIO(json.dumps({"previous_response_id": "x", "input": [item]}).encode()))
+    assert found.dialect == "responses"
+
+
+def test_a_row_with_a_role_beside_its_messages_is_no_message():
+    row = {"role": "admin", "content": None, "messages": [{"role": "user", "content": "hi"}]}
+    [found] = read(io.BytesIO(json.dumps(row).encode()))
+    assert found.messages == row["messages"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -192,6 +194,19 @@ def test_a_cache_under_a_name_that_no_system_takes_is_done_without(folder, tmp_p
     assert "going on without the cache" in caplog.text
 
 
+def test_threads_that_write_one_cache_do_not_disturb_each_other(folder, tmp_path, caplog):
+    cache, link = tmp_path / "cache", tmp_path / "link"
+    known = RepoMap(folder, cache=cache)
+    known.refresh()
+    link.symlink_to(cache)
+    facts = FactsCache(cache).load()
+    with caplog.at_level("WARNING"), ThreadPoolExecutor() as threads:
+        list(threads.map(lambda _: FactsCache(link).store(facts), range(60)))
+    assert caplog.text == ""
+    assert link.is_symlink()
+    assert FactsCache(cache).load() == facts
+
+
 def test_who_reads_a_cache_while_it_is_written_has_the_old_one(folder, tmp_path, monkeypatch):
     cache, kept = tmp_path / "cache", []
     repo_map = RepoMap(folder, cache=cache)
@@ -240,3 +255,12 @@ def test_a_wrong_setting_is_one_line_at_once(folder, focus):
             method(focus=focus)
     with pytest.raises(InvalidSetting, match="budget: must be a whole number of tokens"):
         repo_map.head_part(0)
+
+
+def test_a_device_is_no_cache_and_stays(folder, tmp_path, caplog):
+    device = tmp_path / "device"
+    os.mkfifo(device)  # what /dev/null is, as far as a test may try it
+    with caplog.at_level("WARNING"):
+        FactsCache(device).store({})
+    assert stat.S_ISFIFO(device.stat().st_mode)
+    assert "this is no cache of a repo map" in caplog.text

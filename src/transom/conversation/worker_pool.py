@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 R = TypeVar("R")
+_logger = logging.getLogger(__name__)
 
 WORKERS = 4
 """Summaries that are made at the same time."""
@@ -85,17 +87,18 @@ class WorkerPool:
         while True:
             try:
                 ticket.run()
-            finally:
-                with self._lock:
-                    abandoned = ticket not in self._running
-                    self._running.discard(ticket)
-                    following = None
-                    if not abandoned:
-                        if self._waiting:
-                            following = self._waiting.popleft()
-                            self._running.add(following)
-                        else:
-                            self._free += 1
+            except BaseException:
+                _logger.exception("work in the background failed")
+            with self._lock:
+                abandoned = ticket not in self._running
+                self._running.discard(ticket)
+                following = None
+                if not abandoned:
+                    if self._waiting:
+                        following = self._waiting.popleft()
+                        self._running.add(following)
+                    else:
+                        self._free += 1
             if following is None:
                 return
             ticket = following

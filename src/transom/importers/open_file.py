@@ -207,8 +207,12 @@ def buffered(source: IO[Any]) -> io.BufferedReader:
     if isinstance(source, io.TextIOBase) and not hasattr(source, "buffer"):
         text = cast("IO[str]", source)
         return _buffered(_cut(lambda size: text.readline(size).encode()))
-    data = cast("Any", getattr(source, "buffer", source))
-    read = getattr(data, "read1", data.read)  # `read` of a pipe would wait until there are as many bytes
+    beneath = getattr(source, "buffer", None)
+    data = cast("Any", beneath if callable(getattr(beneath, "read", None)) else source)
+    # `read` of a pipe would wait until there are as many bytes. An object that wraps a file may pass `read1` on to it,
+    # and io's base class has one that raises.
+    own: object = getattr(cast("type[object]", type(data)), "read1", None)
+    read = data.read if own in {None, io.BufferedIOBase.read1} else data.read1
     begin = b""
     while len(begin) < _LONGEST_MARK and (more := read(_LONGEST_MARK - len(begin))):
         begin += more

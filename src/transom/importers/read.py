@@ -205,9 +205,16 @@ def _in_file(file: OpenFile, options: ReadOptions) -> Iterator[Recorded]:
         messages = list(_values(lines, options))
         yield recognise.conversation({"messages": messages}, file.label, file.stem, options)
     elif layout == _CONVERSATIONS:
+        has_read = False
         for line in lines:  # a broken one raises, so that no whole conversation is lost without notice
             value = parsed(line.text, line.where)
-            yield from recognise.conversations(value, line.where, f"{file.stem}:{line.number}", options)
+            try:
+                yield from recognise.conversations(value, line.where, f"{file.stem}:{line.number}", options)
+            except UnrecognisedError as problem:
+                if has_read:  # the file holds conversations, and this one is wrong
+                    raise InvalidMessage(problem.where, problem.why) from None
+                raise
+            has_read = True
     else:
         yield from recognise.session(layout, _values(lines, options), file.label, file.stem, options)
 

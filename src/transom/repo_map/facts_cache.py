@@ -7,11 +7,11 @@ cache is left as it is.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 
 import msgspec
 from msgspec import Struct
@@ -65,7 +65,8 @@ class FactsCache:
         """
         packed, why = msgspec.msgpack.encode(known), "this is no cache of a repo map"
         try:
-            if is_cache(self._file) or not (self._file.exists() and self._file.stat().st_size):
+            is_ours = self._file.is_file() and (is_cache(self._file) or not self._file.stat().st_size)
+            if is_ours or not self._file.exists():
                 self._replace(self._head(packed) + packed)
                 return
         except OSError as problem:
@@ -75,12 +76,13 @@ class FactsCache:
             _logger.warning("repo map: going on without the cache %s: %s", quote(str(self._file)), why)
 
     def _replace(self, written: bytes) -> None:
-        new = self._file.with_name(f"{self._file.name}.{os.getpid()}.new")
+        place = self._file.resolve()  # a link stays one
+        new = place.with_name(f"{place.name}.{token_hex(4)}.new")
         try:
             with private_files.opened(new) as file:
                 file.write(written)
-            private_files.keep_mode(new, self._file)
-            new.replace(self._file)
+            private_files.keep_mode(new, place)
+            new.replace(place)
         finally:
             new.unlink(missing_ok=True)
 

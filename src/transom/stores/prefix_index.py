@@ -56,11 +56,12 @@ class PrefixIndex(Protocol):
 
 class SqlitePrefixIndex:
     """An index in a SQLite file beside the store, for all processes that use the store; or in the memory of this
-    process: then it has the newest `most` prefixes."""
+    process: then it has the newest `most` prefixes, and at times up to twice as many."""
 
     def __init__(self, path: str = MEMORY, most: int = MOST_IN_MEMORY) -> None:
         self._file = IndexFile(path, _TABLES, "index of message prefixes")
         self._most = most if path == MEMORY else None
+        self._added = 0
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, KnownPrefix]:
         out: dict[bytes, KnownPrefix] = {}
@@ -77,8 +78,11 @@ class SqlitePrefixIndex:
             rows = [(key, stored_name(place.name), place.length) for key, place in places]
             db.executemany("INSERT OR REPLACE INTO prefixes (key, name, length) VALUES (?, ?, ?)", rows)
             if self._most is not None:
-                oldest = "SELECT number FROM prefixes ORDER BY number DESC LIMIT 1 OFFSET ?"
-                db.execute(f"DELETE FROM prefixes WHERE number <= ({oldest})", (self._most,))  # noqa: S608 - no input
+                self._added += len(rows)
+                if self._added >= self._most:  # not at each addition: it walks through all of them
+                    oldest = "SELECT number FROM prefixes ORDER BY number DESC LIMIT 1 OFFSET ?"
+                    db.execute(f"DELETE FROM prefixes WHERE number <= ({oldest})", (self._most,))  # noqa: S608 - no input
+                    self._added = 0
 
     def forget(self, names: Iterable[str]) -> None:
         with self._file.writing() as db:

@@ -72,7 +72,8 @@ _LIKE_KNOWN = re.compile(r"(?:_text|_use|_call|_result|_output|_image|_url|_audi
 def key_of(body: Raw) -> str:
     """Return the key under which a body has its messages: a list, or under `input` also a text. Empty if it has none,
     as a message, a row of a data set, or a request for embeddings."""
-    is_one = "role" in body and ("content" in body or "contents" in body)
+    has_turns = any("role" in each for each in objects_in(body.get("messages")))
+    is_one = "role" in body and ("content" in body or "contents" in body) and not has_turns
     is_row = isinstance(body.get("output"), str)
     listed = (key for key in MESSAGE_KEYS if isinstance(body.get(key), list) and not is_one)
     found = next(listed, "input" if isinstance(body.get("input"), str) and not is_row else "")
@@ -204,17 +205,17 @@ def unknown_roles(messages: list[object], format_name: str) -> str:
 
     An item of Responses that is no message needs no role, and no content of Gemini does.
     """
-    if (known := _ROLES.get(format_name)) is None:
+    known, objects = _ROLES.get(format_name), list(objects_in(messages))
+    roles = [text(fields, "role") for fields in objects]
+    if known is None or not objects:
         return ""
-    objects = list(objects_in(messages))
-    roles = {text(fields, "role") for fields in objects} - {""}
-    if unknown := sorted(roles - known):
-        return f"messages with the role {unknown[0]!r:.40}, which {format_name} does not have"
-    speak = (
-        format_name == "gemini" or (format_name == "responses" and is_item(each) and text(each, "type") != "message")
-        for each in objects
-    )
-    return "messages without a role" if objects and not roles and not any(speak) else ""
+    for at, role in enumerate(roles):
+        if role and role not in known:
+            return f"message {at} with the role {role!r:.40}, which {format_name} does not have"
+    if any(roles):
+        return ""
+    items = format_name == "responses" and any(text(each, "type") not in {"", "message"} for each in objects)
+    return "" if items or format_name == "gemini" else "messages without a role"
 
 
 def _has_text(value: object) -> bool:
