@@ -13,7 +13,7 @@ import typer
 from transom.cli import FAILED, commands
 from transom.cli.app import ClickException, command_line
 from transom.cli.streams import discard_output, print_notice
-from transom.errors import TransomError
+from transom.errors import TransomError, quote
 
 COMMANDS = commands
 """The module is imported because that registers the commands."""
@@ -61,8 +61,19 @@ def _failed(message: str) -> int:
     return FAILED
 
 
+WANTED_VALUES = {
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "datetime": "must be a time, as in 2026-11-23 or 2026-11-23T18:00:00",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+}
+"""What the value of an option must be, by the beginning of the type of pydantic's error. The error fills in limits."""
+
+
 def option_error(problem: Any) -> str:
-    """Return the message for a command line that typer could not parse."""
+    """Return the message for a command line that typer could not parse. It says which value is wrong, and what it must
+    be."""
     message: str = problem.format_message()
     if message == "Missing argument 'ID'.":
         return "which conversation? Give its ID: `transom conversations` lists them"
@@ -70,4 +81,10 @@ def option_error(problem: Any) -> str:
     has_entries = any(each.name == "id" for each in problem.ctx.command.params) if problem.ctx else False
     if has_entries and option.startswith("-") and option[1:].isdecimal():  # meant as the number of an entry
         return f"{option}: entries are numbered from 0: `transom log ID` lists them"
-    return message
+    if not hasattr(problem.__cause__, "errors"):
+        return message
+    (error, *_) = problem.__cause__.errors()  # typer checks the values of options with pydantic
+    known = error.get("ctx", {})
+    wanted = next((text for kind, text in WANTED_VALUES.items() if error["type"].startswith(kind)), None)
+    wanted = f"{wanted.format_map(known)}, not {quote(error['input'])}" if wanted else known.get("error", error["msg"])
+    return f"{message.removesuffix(problem.message)}{wanted}"
