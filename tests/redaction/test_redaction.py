@@ -14,7 +14,7 @@ from transom import Conversation, SubAgent, fit
 from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.log import IndexCache
-from transom.core.message import Recalled, Text, ToolResult
+from transom.core.message import Failure, Recalled, Text, ToolResult
 from transom.core.redact_derived_text import redacted_turns, redacted_want
 from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.errors import InvalidSetting
@@ -384,6 +384,13 @@ def test_turns_to_be_summarised_are_redacted():
     assert len(shown) == 8
     assert all("[redacted: " in text for text in shown)
     assert [value for value in VALUES for text in shown if value in text] == []
+
+
+def test_a_reply_that_broke_off_is_redacted_for_a_summary():
+    broken = Failure(failure="interrupted", text=f"the key: {AWS}", shown=f"[cut off] the key: {AWS}", error=AWS)
+    turns = redacted_turns([SourceTurn(key=1, facts=(broken,))], redactor("secrets"))
+    assert AWS not in str(turns)
+    assert turns[0].facts[0].shown == "[cut off] the key: [redacted: AWS Access Key]"
 
 
 def test_a_want_for_a_summary_has_no_secret():

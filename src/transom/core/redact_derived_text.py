@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from transom.core.edit import Fold
 from transom.core.log import IndexCache, stored
-from transom.core.message import Assistant, Call, Fact, Handoff, Note, Recalled, Text, own_text
+from transom.core.message import Assistant, Call, Fact, Failure, Handoff, Note, Recalled, Text, own_text
 from transom.core.secret_index import SecretIndex, Secrets
 from transom.core.summary import SourceTurn, Summarise
 from transom.core.view import View
@@ -112,12 +112,15 @@ def redacted_recall(view: View, recalled: Recalled, redact: Redact, indexes: Ind
 
 
 def redacted_fact(fact: Fact, redact: Redact, *known: Secrets) -> Fact:
-    """A copy of the fact whose texts, calls and reasoning show no secret of their own, and none of `known`."""
+    """A copy of the fact whose texts, calls and reasoning show no secret of their own, and none of `known`. The names
+    of tools, images and other raw parts, and `extra` stay as they are."""
 
     def shown(text: str) -> str:
         return redact(text, *known)
 
     own = {"text": shown(fact.text)} if isinstance(fact, (Note, Recalled, Handoff)) else {}
+    if isinstance(fact, Failure):
+        own = {name: shown(getattr(fact, name)) for name in ("text", "shown", "reasoning", "error")}
     parts = tuple(replace(part, text=shown(part.text)) if isinstance(part, Text) else part for part in fact.parts)
     changed: dict[str, Any] = {"parts": parts, **own}
     if isinstance(fact, Assistant):
