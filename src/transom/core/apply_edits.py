@@ -21,8 +21,8 @@ from transom.core.view_builder import ViewBuilder, with_range
 
 
 def apply_edit(builder: ViewBuilder, entry: Entry) -> None:
-    """Change the view that is being built as the edit of this entry says. An edit that does not apply (see `refusal`)
-    changes nothing."""
+    """Apply the edit that this entry holds to the view that is being built; the entry must hold one. An edit that does
+    not apply (see `refusal`) changes nothing."""
     edit = entry.body
     assert isinstance(edit, (Fold, Trim, Pin, Undo))
     if builder.signatures_unchecked and isinstance(edit, Fold):

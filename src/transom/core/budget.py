@@ -57,7 +57,8 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.context - self.reserve
 
     def share(self, default: int, fraction: float) -> int:
-        """The number of tokens `default`, or in a small window `fraction` × `usable`, rounded down, if that is less."""
+        """The smaller of two numbers of tokens: `default`, and `fraction` × `usable`, rounded down. So a small window
+        gets less."""
         return min(default, int(self.usable * fraction))
 
     def limits(self, scale: float = 1.0) -> Size:

@@ -48,8 +48,8 @@ MAX_FUTILE_EDITS = 1_000
 of the log and each byte of the window. We take it that a strategy that proposes more never ends."""
 
 SUMMARY_CHECKS = 20
-"""With prices: how often it is asked, while a window fills up, whether a new summary is worth its price. It is asked
-each time the window has grown past the next 1/20 of its limit. Each time takes long, because every choice is tried."""
+"""With prices: how often plans check, while a window fills up, whether a new summary is worth its price: each time the
+window has grown past the next 1/20 of its limit. A check takes long, because it tries every choice."""
 
 
 class BudgetEnforcer:
@@ -79,7 +79,9 @@ class BudgetEnforcer:
         full.
 
         Raises BudgetImpossible, with the size of each part, if the head alone does not fit, or if nothing makes the
-        window fit; in the second case ContextStillTooLarge, its subclass, if the policy had strategies to try.
+        window fit; in the second case ContextStillTooLarge, its subclass, if the policy had strategies to try. Raises
+        InvalidEdit if a strategy proposes something that is no edit, or goes on proposing edits that make nothing
+        smaller.
         """
         head = self.draft.view.head_and_request_size
         if not fits(head, self.targets.limit):  # before all other work, whose time grows with what is new in the log
@@ -105,7 +107,7 @@ class BudgetEnforcer:
             self._ask_in_advance()
 
     def run_arrival(self) -> None:
-        """Run the `arrival` strategies."""
+        """Run the `arrival` strategies, if there are slots that no request has carried. Needs no `run` before it."""
         view = self.draft.view
         # Only slots that were not sent: a trim there breaks no cached prefix, so it needs no reason to wait.
         if self.policy.arrival and view.shared_slots < len(view.slots):
@@ -265,11 +267,12 @@ class BudgetEnforcer:
         return other
 
     def run_choice(self, choice: Choice) -> None:
-        """Run the strategies of a choice."""
+        """Run the strategies of a choice in order, until the target is met."""
         self._run_strategies(choice.strategies, over_limit=False)
 
     def wants_of_choice(self, choice: Choice) -> list[Summarise]:
-        """The summaries that the strategies of a choice want now."""
+        """The summaries that the strategies of a choice want, as the draft is now. Unlike those in `wants`, they are
+        not redacted, and may be shorter than `SummaryOptions.least`."""
         target = self.targets.under_pressure(self._kept_units, over_limit=False)
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 

@@ -29,7 +29,8 @@ def encode(entry: Entry) -> bytes:
 
 
 def plain(value: object) -> bytes:
-    """A struct, dict or other value as compact JSON. Lone surrogates are written as escapes."""
+    """A struct, dict or other value as compact JSON in UTF-8. If it holds a lone surrogate, every character that is not
+    ASCII is written as an escape. Raises TypeError if it holds a value that is not JSON."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
@@ -37,8 +38,8 @@ def plain(value: object) -> bytes:
 
 
 def decode(line: bytes) -> Entry:
-    """The entry that a line holds. An entry of an unknown kind becomes `Opaque`. Raises ValueError if the line is not
-    an entry."""
+    """The entry that a line of JSON holds. A body of an unknown kind becomes `Opaque`. Raises ValueError if the line is
+    not an entry."""
     try:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeError):

@@ -1,4 +1,8 @@
-"""One line of the log: a fact, an edit, a trace or a head, with its time, its token counts and where it belongs."""
+"""An entry of the log (`Entry`): a body, with its number, time, token counts and `Meta`.
+
+Also the bodies `Sent`, `Forked` and `Approval`. Facts and heads are in `message`, edits in `edit`, summaries in
+`summary`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,8 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Forked(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="forked"):
-    """Marks a fork: the entries before this one are a copy of the first entries of the conversation `source`."""
+    """Marks a fork: the entries before this one are a copy of the first entries of another conversation. `source`: its
+    name."""
 
     source: str
 
@@ -80,12 +85,12 @@ class Meta(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
 
     include_in_context: bool = True
     evaluation_id: str = ""
-    """Names the run of `Conversation.run` that the entry is of: "run " and the number of the first entry after the run
-    began, for example "run 12". Empty if it is of none."""
+    """The run of `Conversation.run` to which the entry belongs: "run " and the number of the first entry after the run
+    began, for example "run 12". Empty if it belongs to none."""
     sequence: int = 0
     """The position within the run `evaluation_id`, from 1; 0 if the entry is of no run."""
     mode: str = ""
-    """The mode it happened in: "chat", "agent" or "run"; empty if none was set."""
+    """The mode in which the entry was made: "chat", "agent" or "run"; empty if none was set."""
     run_id: str = ""
     """The caller's id of a run, from `Directive.run_id`. It is no id of `Conversation.run`: see `evaluation_id`."""
     workflow_id: str = ""

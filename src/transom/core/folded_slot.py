@@ -26,7 +26,8 @@ Path = list[tuple[FoldedSlot, int]]
 
 
 def child_at(folded: FoldedSlot, key: int) -> tuple[int, Slot]:
-    """The index of the child that holds the unit with this key, and that child."""
+    """The index of the child that holds the unit with this key, and that child. The slot must cover a unit with this
+    key; that is not checked."""
     at = bisect_right(folded.children, key, key=attrgetter("first")) - 1
     return at, folded.children[at]
 
@@ -82,8 +83,8 @@ def _slot_over(slots: Sequence[Slot], seq: int, why: str) -> FoldedSlot:
 
 
 def replace_in_folds(path: Path, old: Slot, new: tuple[Slot, ...]) -> Slot:
-    """The first slot of the path, made again with `new` in the place of `old`, which is the slot at the end of the
-    path. If the path is empty, `new[0]`.
+    """Return the outermost slot of `path`, made again with `new` in the place of `old`: the child to which the last
+    pair of the path leads. If the path is empty, return `new[0]`.
 
     `new` must hold the same units as `old`. So of the folds on the path only the pinned units and the sizes change, and
     nothing else is counted again.

@@ -43,21 +43,22 @@ from transom.core.usage import MAX_DISAGREEMENT, MAX_RATIO, Calibration, whole_p
 PATIENCE = 4
 """Replies near the limit before a size that was refused is tried for the first time."""
 LESS_OFTEN = 4
-"""By how much the patience grows with each refusal that follows an answer."""
+"""The factor by which the patience grows with each refusal that follows an answer."""
 MAX_PATIENCE = 1_024
 """The patience does not grow beyond this: a window that has grown is noticed in the end."""
 NEAR = 0.5
 """A reply counts if its request had at least this share of the limit."""
 CLOSE = 1.1
-"""The limit is close to the refused size if that is at most this times the limit. An answer refutes a refusal if it was
-larger by more than that."""
+"""The limit is close to the refused size if that is at most this times the limit. An answer refutes a refusal if its
+request was more than this times as large as the refused one."""
 CONTRADICTION = 2.0
-"""A refusal cannot be true beside an answer of at least this times its size: our counts do not err so much."""
+"""If the model has answered a request of at least this times the refused size, the two contradict each other: our
+counts do not err so much."""
 
 
 class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The most tokens that a request to one model may have, because it has refused more: `tokens`. The docstring of
-    this module has the rule by which it changes."""
+    """What is known of the limit of a model that has refused a request. `tokens`: the most tokens that the next request
+    to it may have, as the provider counts them. The docstring of this module has the rule by which it changes."""
 
     tokens: int
     refused: int = 0
@@ -70,15 +71,16 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
     answered: int = 0
     """The largest request that was answered since the limit was learned; 0 if none was."""
     replies: int = 0
-    """Replies that count since the limit has changed."""
+    """How many replies that count have come since the limit changed."""
     patience: int = PATIENCE
-    """How many of such replies come in the last tenth before larger requests are tried."""
+    """How many replies that count must come in the last tenth before larger requests are tried."""
     entry: int = -1
     """The seq of the newest refusal; -1 if it is in another log."""
 
     def after_refusal(self, limit: int, refused: int, stated: int, most: int, entry: int = -1) -> LearnedLimit:
         """The limit after one more refusal. `limit`: what the next request may have. `refused`: the tokens of the
-        request; `stated`: what the model says it takes; `most`: as in the field. Each is 0 if it is not known."""
+        request; `stated`: what the model says it takes; `most`: as in the field. Each is 0 if it is not known. `entry`:
+        the seq of the refusal; -1 if it is in another log."""
         patience, answered = self.patience, self.answered
         if answered >= CONTRADICTION * refused > 0:
             patience = PATIENCE
@@ -95,7 +97,8 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
         )
 
     def after_reply(self, size: int) -> LearnedLimit:
-        """The limit after a reply to a request of this size; with 0 the reply says nothing about the limit."""
+        """The limit after a reply. `size`: the tokens of its request, as `answered_size` gives them; with 0 the reply
+        says nothing about the limit."""
         answered = max(self.answered, size)
         known = replace(self, answered=answered) if answered != self.answered else self
         if self.refused and answered > CLOSE * self.refused:
@@ -123,8 +126,9 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
 def limit_after_failure(
     known: LearnedLimit | None, failure: Failure, sent: Sent | None, calibration: Calibration, entry: int
 ) -> LearnedLimit:
-    """The learned limit after a failure that teaches one. `known`: the limit before; None if there was none. `sent`:
-    the request, if it is known. `calibration`: with this failure. `entry`: the seq of the failure."""
+    """The learned limit after a failure that states one (`failure.limit` is above 0). `known`: the limit before; None
+    if there was none. `sent`: the request, if it is known. `calibration`: with this failure taken into account.
+    `entry`: the seq of the failure."""
     ours = 0 if sent is None else round(sent.tokens * calibration.ratio)
     refused = min(failure.used or ours, ours or failure.used)
     most = failure.stated * refused // failure.used if failure.used > refused else failure.stated
@@ -134,16 +138,17 @@ def limit_after_failure(
 
 def answered_size(sent: Sent, usage: Usage | None, calibration: Calibration) -> int:
     """The size of a request that was answered, for `LearnedLimit.after_reply`; 0 if the provider reports so many more
-    tokens than we count that our counts cannot be compared with a limit yet. `calibration`: with this reply."""
+    tokens than we count that our counts cannot be compared with a limit yet. `calibration`: with this reply taken into
+    account."""
     ours = round(sent.tokens * calibration.ratio)
     reported = 0 if usage is None else min(whole_prompt(usage), round(MAX_RATIO * sent.tokens))
     return 0 if reported > MAX_DISAGREEMENT * ours else max(ours, reported)
 
 
 def limits_after_reply(limits: Mapping[str, LearnedLimit], model: str, size: int) -> Mapping[str, LearnedLimit]:
-    """The learned limits, by model, after a reply of this model. `model`: as in `Sent.model`; empty means that the
-    limit of a request without a model's name is meant, which has the name of the dialect. `size`: as `answered_size`
-    gives it."""
+    """The learned limits, by model, after a reply. `model`: the one that has replied, as in `Sent.model`; if the
+    request named none (empty), the limits without a provider in their name change, those of a dialect. `size`: as
+    `answered_size` gives it."""
     names = [model] if model else [name for name in limits if ":" not in name]
     for name in names:
         if (known := limits.get(name)) is not None and (after := known.after_reply(size)) is not known:

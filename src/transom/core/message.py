@@ -1,4 +1,5 @@
-"""What happened: facts, made of parts. A fact never changes once it is in the log.
+"""What happened: facts, made of parts. A fact never changes once it is in the log. Also `Head` and `Opaque`, which are
+no facts.
 
 Fields that a provider sent and that have no place here are kept in `extra`. They are sent again in the same dialect
 only.

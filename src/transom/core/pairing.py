@@ -124,15 +124,13 @@ def call_label_size(counter: FormatCounter, turn: Assistant, key: int) -> Size:
 
 
 def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
-    """The labels of the calls of a turn, in order, each different from all others: the id of the call, or a label made
-    of its place, `call-<key>-<index>`. A call has such a label if its id is empty, if an earlier call of the turn has
-    the id, and if the id has this form itself.
+    """The labels of the calls of a turn, in order. A label is the id of the call, or is made of its place:
+    `call-<key>-<index>`. `key`: the key of the turn's unit.
 
-    An id of this form came from a request that we rendered. Its place was in another log, so it may be the label of
-    another call here.
-
-    `key`: the key of the turn's unit. A call in OpenAI's old `function_call` format has no id, and keeps an empty
-    label.
+    It is made of the place if the id is empty, if an earlier call of the turn has the same label, or if the id has this
+    form itself. An id of this form came from a request that we rendered. Its place was in another log, so it may be the
+    label of another call here. So all labels of a turn differ. Exception: a call in OpenAI's old `function_call` format
+    has no id, and keeps an empty label.
     """
     if len(calls) == 1 and _may_stay(calls[0].id):
         return (calls[0].id,)  # the usual case

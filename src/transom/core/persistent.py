@@ -24,7 +24,7 @@ CHUNK = 64
 
 
 def vector(items: Iterable[T]) -> tuple[T, ...]:
-    """An immutable sequence of these items: a tuple up to `CHUNK` items, else a `Vector`."""
+    """An immutable sequence of these items: a tuple up to `CHUNK` items, otherwise a `Vector`."""
     whole = items if isinstance(items, tuple) else tuple(items)
     return whole if len(whole) <= CHUNK else cast("tuple[T, ...]", Vector(whole))
 
@@ -90,7 +90,7 @@ class Vector(Sequence[T]):
         return (*other, *self)
 
     def plus(self, item: T) -> Vector[T]:
-        """A copy with one more item."""
+        """A copy with one more item at its end."""
         last = (*self._last, item)
         if len(last) < CHUNK:
             return self._of(self._chunks, last, self._starts)

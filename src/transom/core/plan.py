@@ -31,11 +31,11 @@ from transom.core.window import Window, assemble
 class Plan(Struct, frozen=True, eq=False):
     """The result of `plan`: the entries to append, and the window that the request shows after them.
 
-    - `entries`: to be appended in one go. The last one is the `Sent`.
+    - `entries`: to be appended all at once. The last one is the `Sent`.
     - `window`: what the request will show.
     - `before`: the view just before the `Sent`, with all the other entries.
-    - `wants`: the summaries that strategies want. The plan is complete without them: a summary that is made is in the
-      next plan.
+    - `wants`: the summaries that strategies want. The plan is complete without them. A summary that is made of one is
+      shown by a later plan.
     """
 
     entries: tuple[Entry, ...]
@@ -92,7 +92,7 @@ def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise
 
 def edits_on_arrival(request: PlanRequest) -> tuple[Entry, ...]:
     """Compute the edits of the policy's `arrival` strategies, on what no request has carried yet. No request is
-    planned."""
+    planned. Raises InvalidEdit if a strategy proposes something that is no edit."""
     draft = _draft(request)
     BudgetEnforcer(draft, request).run_arrival()
     return tuple(draft.entries)
@@ -159,7 +159,8 @@ def _why_open(view: View, place: CallPlace) -> str:
 
 
 def closing_result(call: Call, label: str, place: CallPlace, text: str) -> ToolResult:
-    """The result that we write for the call at this place."""
+    """The synthetic result that closes `call`. `label`: the one of the call, from `call_labels`. `place`: that of the
+    call. `text`: what the result says."""
     return ToolResult(
         call=label,
         place=place,

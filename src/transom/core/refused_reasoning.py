@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SOME_LEFT = 0
-"""It refused reasoning, and other reasoning is still in the window: if it answers now, it has accepted that."""
+"""The model refused reasoning, and the window still has other reasoning: if the model answers now, it has accepted
+that."""
 NONE_LEFT = 1
-"""It refused reasoning, and none is left."""
+"""The model refused reasoning, and the window has none any more."""
 NEW_REASONING = 2
-"""It has made new reasoning since: its next answer, or refusal, decides."""
+"""The model has made new reasoning since its refusal: its next answer, or refusal, decides."""
 ALWAYS = 3
-"""It refuses all reasoning."""
+"""The model refuses all reasoning."""
 
 
 def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:

@@ -1,4 +1,5 @@
-"""Secrets that are known from other texts, with the pieces by which a quote of one is found."""
+"""Secrets that are known from other texts, and an index that finds them in a text, also if only a part of one is
+quoted."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ MIN_QUOTED_PART = 12
 """The shortest part of a long secret that is redacted."""
 
 GENERAL_KINDS = frozenset(("secret", "secret of an environment"))
-"""Kinds that say little; a better one replaces them."""
+"""Names that say little about a secret: if a secret was added under another name too, that one counts."""
 
 Secrets = Mapping[str, str]
 """Secrets, each with the name that stands in its place."""

@@ -101,9 +101,9 @@ class SlotTable(Struct, eq=False):
     in_flight: Entry | None = None
     """The `Sent` of the request that has no reply yet; None if no request is in flight."""
     sent_tokens: int = 0
-    """The raw tokens of the last request; 0 before the first."""
+    """The raw tokens of the request that was sent last; 0 before the first."""
     sent_fingerprint: str = ""
-    """The fingerprint of the last request; empty before the first."""
+    """The fingerprint of the request that was sent last; empty before the first."""
     shared_slots: int = 0
     """How many slots, from the first on, are as the last request had them. 0 before the first request, or if the first
     slot has changed; -1 if the head has changed."""
@@ -128,7 +128,7 @@ class SlotTable(Struct, eq=False):
     # ---- the units that plans treat specially; where the provider has compacted, those behind its compaction
 
     first_task: tuple[int, ...] = ()
-    """The keys of the user's messages before the model's first answer, the first eight of them. Messages that a program
+    """The keys of the user's messages before the model's first answer; at most the first eight. Messages that a program
     injected do not count. Where the provider has compacted, only what is behind its compaction counts."""
     first_answer: int | None = None
     """The key of the model's first answer to the first task; None if there is none."""
@@ -200,10 +200,8 @@ class SlotTable(Struct, eq=False):
         return [found[key] for key in rising]
 
     def path_to_fold(self, seq: int, fold: Fold) -> Path | None:
-        """The folds from the window down to this one, that one last, each with the index of the child that leads on.
-
-        None if the fold is not live. `seq`: the seq of the fold's entry.
-        """
+        """The folds from the window down to this fold, which is the last of them, each with the index of the child that
+        leads to `fold.first`. None if the fold is not live. `seq`: the seq of the fold's entry."""
         at = self.slot_index(fold.first)
         slot = self.slots[at] if at >= 0 else None
         path: Path = []

@@ -21,8 +21,9 @@ from transom.core.tool import is_neutral
 from transom.texts import UNNAMED, gap_mark
 
 MESSAGE_TOKENS = 4
+"""Tokens that each message has beside its texts."""
 REQUEST_TOKENS = 3
-"""Tokens that each message, and each request, has beside its texts."""
+"""Tokens that each request has beside its messages."""
 MEDIA_TOKENS = 1_000
 """The tokens of an image or file whose size is not known."""
 MEDIA_BYTES = 1_000
@@ -79,7 +80,7 @@ class Size(Struct, frozen=True, gc=False, array_like=True):
         return Size(a.tokens - b.tokens, a.bytes - b.bytes, a.images - b.images, a.messages - b.messages)
 
     def replaced(self, old: Size, new: Size) -> Size:
-        """This size after a part of size `old` was replaced by one of size `new`."""
+        """This size after a part of it, of size `old`, was replaced by a part of size `new`."""
         a, b, c = self, new, old
         size, images = a.bytes + b.bytes - c.bytes, a.images + b.images - c.images
         return Size(a.tokens + b.tokens - c.tokens, size, images, a.messages + b.messages - c.messages)

@@ -20,11 +20,12 @@ def last_edit(view: View) -> int | None:
 
 
 def undo_last(view: View, *, why: str, at: float) -> tuple[Entry, ...]:
-    """The entries that take back the last edit; if a plan made it, all edits and summaries of this plan. Nothing is
-    appended here.
+    """Make the entries that take back the last edit; if a plan made it, all edits and summaries of this plan. Nothing
+    is appended here. Empty if no edit applies.
 
-    Empty if no edit applies. A pin or fold that the plan had taken back is placed again, because an undo
-    cannot be undone. It belongs to the plan that first made it, so that the undo of that plan takes it back.
+    A pin or fold that the plan had taken back is placed again, because an undo cannot be undone. It belongs to the plan
+    that first made it, so that the undo of that plan takes it back. `why`: the reason in each undo. `at`: the time of
+    the entries, in seconds since 1970.
     """
     last = _last_decided(view)
     if not last:

@@ -266,7 +266,8 @@ def with_open_calls(unit: Unit) -> Unit:
 
 
 def bits_of(number: int) -> Iterator[int]:
-    """The indexes of the bits of a number that are set, rising."""
+    """The indexes of the bits of a number that are set, rising; the lowest bit has index 0. The number must not be
+    negative."""
     digits = f"{number:b}"[::-1]
     at = digits.find("1")
     while at >= 0:

@@ -31,7 +31,7 @@ from transom.core.message import Assistant, Failure, ToolResult, Usage
 from transom.core.summary import NO_SUMMARY, UNUSED_SUMMARY, Summary
 
 STEP = 0.2
-"""Which part of the way towards the ratio that it reports one reply moves the ratio."""
+"""How far one reply moves the ratio: this share of the way towards the ratio that the reply reports."""
 MIN_RATIO, MAX_RATIO = 0.8, 2.0
 """The range of the ratio: the provider's tokens for one of ours."""
 MIN_REPORTS = 3
@@ -41,9 +41,9 @@ MAX_REPORTS = 8
 MAX_DISAGREEMENT = 1.1
 """Replies agree if the highest ratio is at most this times the lowest."""
 REFUTING = 3
-"""Replies in a row that refute the ratio of a refusal for the first time."""
+"""How many replies in a row refute the ratio of a refusal, if no refusal was refuted before."""
 MIN_REFUTING_SHARE = 0.25
-"""The least share of the refused request's tokens that the request of such a reply has."""
+"""The request of such a reply must have at least this share of the tokens of the refused request."""
 MIN_SIZE_DIFFERENCE = 1.25
 """Prompts differ in size if the largest has at least this times the tokens of the smallest."""
 
@@ -60,11 +60,13 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
     of_refusal: float = 0.0
     """The ratio that the newest refusal set; 0 if there was none, or if it was refuted."""
     before_refusal: float = 0.0
-    """The ratio before the refusal, or before the first of several in a row; 0 if there is none to be refuted."""
+    """The ratio before the refusal, or before the first of several in a row; 0 if no refusal is left that can be
+    refuted."""
     refused_tokens: int = 0
     """The tokens of the refused request, as we count."""
     steady: int = 0
-    """The newest replies in a row that reported about the ratio of before the refusal; without one, about `ratio`."""
+    """How many of the newest replies in a row have reported about the ratio from before the refusal, or about `ratio`
+    if there is no refusal to refute. Counted up to the number that refutes a refusal."""
     refuted: int = 0
     """How many refusals were refuted."""
 

@@ -163,8 +163,8 @@ class View(SlotTable, frozen=True, eq=False):  # pyright: ignore[reportGeneralTy
         return Entry(seq=seq, at=at, body=body, tokens=tokens, counter=counter, meta=meta, plan=plan)
 
     def call_of(self, unit: Unit, seq: int) -> Call | None:
-        """The call to which the result with this seq, one of the unit's, belongs. None if the unit is not a turn of the
-        model."""
+        """The call to which a result of the unit belongs. `seq`: the seq of the result. None if the unit is not a turn
+        of the model."""
         turn = self.entries_of(unit)[0].body
         index = unit.answered_calls[bisect_left(unit.seqs, seq) - 1]
         return turn.calls[index] if isinstance(turn, Assistant) else None

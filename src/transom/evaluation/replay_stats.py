@@ -17,7 +17,8 @@ class ReplayStats(Sums, frozen=True, kw_only=True):
     """Counts of calls, sums of tokens over the sent calls, and the CPU time of building windows.
 
     - `conversations`: how many. `calls`: the messages of the model that were replayed: each is `sent`, or `refused`
-      because no window fits. `skipped`: its other messages, before which there is no message that could be sent.
+      because no window fits. `skipped`: the other messages of the model. They have no request to replay, because
+      nothing that could be sent stands before them.
     - `invalid`: windows that break a rule of the provider. `over`: windows over the limit.
     - `tokens`: of all windows. `passthrough`: the tokens of the same calls if each carried the whole history.
       `shared_tokens`: of the prefixes that windows share with the window before.

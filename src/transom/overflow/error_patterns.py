@@ -40,7 +40,7 @@ ODD_CODES = {
     "model_length": "Mistral: finish_reason",
     "1261": "Zhipu (docs.bigmodel.cn, error codes): Prompt 超长",
 }
-"""Codes that mean the same and do not say it."""
+"""Codes that mean the same as those of CODE, in other words; each with the place where it was seen."""
 
 OTHER_MATTERS = (
     # OpenAI, Anthropic, Groq, Bedrock: status 429; github:FoundationAgents/MetaGPT#523
@@ -297,9 +297,10 @@ EXCESS = (
 is 8192 tokens" is a limit or an input."""
 
 LIMIT_FIELD = r"(?!max_(?:output_|completion_|new_)?tokens$).*(?:limit|max|n_ctx|context_(?:length|window|size)).*"
+"""Names of fields of an error, beside its text, that have the limit: n_ctx of llama.cpp, limit_value of a validator."""
 INPUT_FIELD = r"(?!.*(?:limit|max)).*(?:(?:prompt|input)_?tokens|actual|current|given|requested).*"
-"""Fields of an error, beside its text, that have the limit or the input: n_ctx and n_prompt_tokens of llama.cpp,
-limit_value and actual_value of a validator."""
+"""Names of fields of an error, beside its text, that have the input: n_prompt_tokens of llama.cpp, actual_value of a
+validator."""
 
 
 def _numbers(*patterns: str) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class Anthropic(SdkProvider):
 
 
 def has_compaction(arguments: Mapping[str, Any]) -> bool:
-    """Whether a request has a compaction block that was made on demand: these are signed."""
+    """Whether a request has a compaction block that was made on demand. Such a block is signed, and stands in the first
+    message."""
     first = as_dict(next(iter(as_list(arguments.get("messages"))), None))
     blocks = map(as_dict, as_list(first.get("content")))
     return any(block.get("type") == "compaction" and block.get("signature") for block in blocks)

@@ -186,11 +186,11 @@ def _body_text(error: Exception, details: dict[str, Any] | None) -> str:
 
 
 def error_kind(status: int | None, details: dict[str, Any] | None) -> ProviderErrorKind:
-    """Decide the kind of an error. It is "filter" if `details` say so, unless the status speaks against it. Otherwise
-    the status decides, if it is at least 400. An error from inside a stream has none: then a status or a known word in
-    the fields `type`, `code` and `status` of `details` decides. Without either it is "server".
+    """Decide the kind of an error. It is "filter" if `details` say so, unless the status is 401, 402 or 429. Otherwise
+    the status decides, if it is at least 400. An error from inside a stream has no such status: then a status or a
+    known word in the fields `type`, `code` and `status` of `details` decides. Without either it is "server".
 
-    `details`: the error as the provider sent it; None if it is not known.
+    `status`: None if it is not known. `details`: the error as the provider sent it; None if it is not known.
     """
     if status not in (401, 402, 429) and _is_of_filter(details):
         return "filter"

@@ -184,7 +184,8 @@ class PassageVectors:
             self._of += map(unit_vector, embedder.embed(batch))
 
     def similarities(self, vector: Iterable[float], alive: range) -> dict[int, float]:
-        """Return the cosine of each passage in `alive` with a vector."""
+        """Return the cosine of each passage with a vector, by the index of the passage. `alive`: the indexes of the
+        passages, which must have vectors already (see `update`)."""
         wanted = unit_vector(vector)
         return {at: sum(map(mul, wanted, self._of[at])) for at in alive}
 
@@ -197,5 +198,6 @@ def unit_vector(vector: Any) -> array[float]:
 
 
 def newest_best(ranking: dict[int, float]) -> list[int]:
-    """Return the best MAX_FUSED passages of a ranking, the best first; among equals the newer one first."""
+    """Return the MAX_FUSED passages with the highest scores, the best first; among equals the newer one first.
+    `ranking`: the scores, by the index of the passage."""
     return sorted(ranking, key=lambda at: (-ranking[at], -at))[:MAX_FUSED]

@@ -296,9 +296,9 @@ def _like(db: sqlite3.Connection, term: str) -> list[str]:
 
 
 def shown(db: sqlite3.Connection, rows: Iterable[int], where: FtsFilter, limit: int) -> list[int]:
-    """Return the first `limit` of these rows that are not hidden and between the dates, each entry once: an entry that
-    several conversations have in common, because they are forks, is that of the conversation in which it was said, or
-    if that is not searched, of the first searched fork."""
+    """Return the first `limit` of these rows that meet the conditions of `where` on hidden rows and dates, each entry
+    once: an entry that several conversations have in common, because they are forks, is that of the conversation in
+    which it was said, or if that is not searched, of the first searched fork."""
     found: dict[int, None] = {}
     ahead = iter(rows)
     of_logs, logs = (

@@ -38,7 +38,7 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
     vectors.
 
     `logs`: the ids of the conversations in the index; None: all. `most`: stop once this many entries are done, a whole
-    batch at a time; None: no limit.
+    batch at a time; None: no limit. Raises InvalidSetting as `embedded` does.
     """
     with file.connection() as db:
         numbers = [number for (number,) in db.execute("SELECT id FROM logs ORDER BY id")] if logs is None else logs
@@ -66,9 +66,10 @@ def update_vectors(file: IndexFile, embedder: Embedder, logs: Sequence[int] | No
 
 
 def nearest(db: sqlite3.Connection, embedder: Embedder, query: str, where: FtsFilter) -> Iterator[int]:
-    """Yield the rows whose vectors are nearest to that of the query by cosine, the nearest first.
+    """Yield the rows that have a vector, by the cosine with that of the query, the nearest first. Of the conditions in
+    `where`, hidden rows and dates are not regarded: `shown` does that.
 
-    Yields nothing for a blank query, or if no vectors are stored.
+    Yields nothing for a blank query, or if no vectors are stored. Raises InvalidSetting as `embedded` does.
     """
     statement, values = _STORED, (embedder.name, where.low, where.high)
     if where.logs:
@@ -90,8 +91,9 @@ def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
 
 
 def by_nearness(stored: Sequence[tuple[Place, bytes]], wanted: Any) -> list[Place]:
-    """Return the places of vectors, the nearest to `wanted` first, each place once. Vectors of other dimensions, which
-    the model had before, are left out."""
+    """Return the places of vectors by nearness to `wanted`, the nearest first, each place once. `stored`: pairs of a
+    place and the bytes of its vector (float32, length 1). Vectors of other dimensions, which the model had before, are
+    left out."""
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
     stored = [each for each in stored if len(each[1]) == wanted.nbytes]
@@ -101,7 +103,8 @@ def by_nearness(stored: Sequence[tuple[Place, bytes]], wanted: Any) -> list[Plac
 
 
 def parts_of(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the parts of a text that are embedded, each with its number. Text after the eighth part is left out."""
+    """Yield the parts of a text that are embedded, 1,000 characters each, with their numbers from 0. Text after the
+    eighth part is left out."""
     for part, start in enumerate(range(0, min(len(text), PART_CHARACTERS * MAX_PARTS), PART_CHARACTERS)):
         yield part, text[start : start + PART_CHARACTERS]
 

@@ -39,8 +39,8 @@ def indexable(text: str) -> str:
 
 
 def text_of_indexed(stored: str) -> str:
-    """Return the text that `indexable` was given. A NUL is a blank now and a lone surrogate a replacement character;
-    marks (`MARK`) that the text had itself are gone."""
+    """Return the text that `indexable` was given. But a NUL is a blank now, a lone surrogate a question mark, and marks
+    (`MARK`) that the text had itself are gone."""
     return stored.replace(MARK, "")
 
 

@@ -16,10 +16,10 @@ WRAPPED = "arguments"
 
 
 CUSTOM_TYPES = {"openai": "custom", "responses": "custom_tool_call"}
-"""The APIs that have custom tools, which take free text, and the type that a call of one has there."""
+"""For each dialect whose API has custom tools, which take free text, the `type` that a call of one has in it."""
 
 TEXT_ARGUMENT = "input"
-"""The one argument of a custom tool, where it is declared and called as a function."""
+"""The name of the one argument of a custom tool, where the tool is declared and called as a function."""
 
 
 def takes_text(call: Call) -> bool:
@@ -52,8 +52,8 @@ def read_object(text: str) -> Raw:
 
 
 def read_call(text: str) -> Raw:
-    """The arguments that a tool is called with: as `read_object` reads them, and a null is no arguments. Some servers
-    write it for a tool without parameters. Raises InvalidMessage, with a reason for the model."""
+    """The arguments that a tool is called with, as `read_object` reads them; but a null counts as no arguments, because
+    some servers write it for a tool without parameters. Raises InvalidMessage, with a reason for the model."""
     return {} if text.strip() == "null" else read_object(text)
 
 

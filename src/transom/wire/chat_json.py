@@ -1,4 +1,4 @@
-"""Pieces of chat messages, for what is translated into the form of OpenAI Chat, and from it."""
+"""Makes and reads pieces of OpenAI Chat messages (calls, images, files), for translations to and from that format."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from transom.wire.fields import as_dict, text
 
 
 def chat_call(label: str, name: str, arguments: str) -> Raw:
-    """A call of a function, with this id."""
+    """A call of a function as a chat message has it. `label`: the id. `arguments`: their JSON text."""
     return {"id": label, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def name_and_arguments(call: Raw) -> tuple[str, object]:
-    """The name of the tool in a call of a chat message, and its arguments: an object, or the text if it is none. The
-    text for a custom tool is its one argument, `TEXT_ARGUMENT`."""
+    """The name of the tool in a call of a chat message, and its arguments: an object, or their text if that is no JSON
+    object. A custom tool has one argument, its text, under `TEXT_ARGUMENT`."""
     if custom := as_dict(call.get("custom")):
         return text(custom, "name"), {TEXT_ARGUMENT: text(custom, "input")}
     body = as_dict(call.get("function"))
@@ -27,8 +27,8 @@ def name_and_arguments(call: Raw) -> tuple[str, object]:
 
 
 def chat_media(kind: MediaKind, url: str, name: str = "") -> Raw:
-    """A part with an image or a file. `url`: where it is, or a data URL that holds it. `name`: of a file; empty if it
-    has none."""
+    """A content part with an image or a file. `url`: where it is, or a data URL that holds it. `name`: of a file; empty
+    if it has none."""
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": url}}
     return {"type": "file", "file": {"file_data": url, **({"filename": name} if name else {})}}

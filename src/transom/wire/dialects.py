@@ -22,7 +22,7 @@ DIALECTS = {
     "anthropic_unsigned": "transom.wire.anthropic:ANTHROPIC_UNSIGNED",
     "gemini": "transom.wire.gemini:GEMINI",
 }
-"""The module and the value of each dialect."""
+"""For each name of a dialect, the module and the variable that has it."""
 
 HOSTS = {
     ("anthropic", "deepseek.com"): "anthropic_unsigned",

@@ -241,9 +241,10 @@ def take_content(
 
 
 def take_text(fields: Raw, key: str, where: str, path: str) -> str:
-    """Take a text out of the fields and return it. An empty, null or missing one stays there, and the result is empty.
+    """Take a text out of the fields and return it. If it is empty, null or missing, the fields stay as they are and the
+    result is empty.
 
-    Raises InvalidMessage if the value is not a string.
+    Raises InvalidMessage if the value is neither a string nor null.
     """
     value = fields.get(key)
     if value is None or value == "":

@@ -53,11 +53,11 @@ _FETCHED_BY_GEMINI_ALONE = ("gs://", "https://generativelanguage.googleapis.com/
 
 
 def translate_media(media: Media, source: str, target: str) -> Raw | None:
-    """The part in the format of the dialect `target`. A file without a media type is taken for a PDF, and an image for
-    a PNG.
+    """Translate an image or file to a part of the dialect `target`. `source`: the dialect that the part is in. A file
+    without a media type is taken for a PDF, and an image for a PNG.
 
-    None if that dialect has no part for such a file, if the file is only named by a provider's id or by a URL from
-    which only Gemini can fetch, or if one of the two dialects is unknown.
+    None if the dialect `target` has no part for such a file, if the file is only named by a provider's id or by a URL
+    from which only Gemini can fetch, or if one of the two dialects is unknown.
     """
     asset = _KNOWN[source][0](media.raw) if source in _KNOWN and target in _KNOWN else None
     if asset is None or not (asset.data or asset.url) or asset.url.startswith(_FETCHED_BY_GEMINI_ALONE):

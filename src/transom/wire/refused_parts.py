@@ -24,6 +24,7 @@ STATUSES = frozenset({200, 400, 404, 413, 415, 422})
 """The statuses with which a part is refused. (200: an error in place of a reply, or inside a stream. 404: a file id
 that is gone.)"""
 INTERNAL_ERROR = 500
+"""The status with which some local servers refuse images."""
 _UNABLE = re.compile(r"(?i)\b(?:image|audio|video|multi-?modal)\b.{0,20}\bnot support|\bmissing data\b.*\bimage\b")
 """What a local server says with `INTERNAL_ERROR` if its model takes no images: llama.cpp, Ollama."""
 _PATH = re.compile(r"\b(messages|input|contents)((?:[.\[][A-Za-z0-9_]+\]?)+)")
@@ -50,8 +51,8 @@ _COMPACTION = re.compile(r"(?i)\bcompaction(?:_|\b)|\bencrypted[_ ]content\b")
 
 
 class RefusedPart(NamedTuple):
-    """A part in the window: the seq of its entry, its address, and its kind: "image", "file", "message" (a text),
-    "compaction", or "part" for any other."""
+    """A part in the window: the seq of its entry (for a compaction, of the summary that has it), its address, and its
+    kind: "image", "file", "message" (a text), "compaction", or "part" for any other."""
 
     entry: int
     part: m.Address

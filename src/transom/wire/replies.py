@@ -46,8 +46,8 @@ def without_nulls(value: Any, keep: Collection[str]) -> Any:
 
 
 def require_reply(value: object, needed: str) -> Raw:
-    """The reply as a dict. Raises InvalidMessage if it is not one, or holds an error. `needed`: what the error asks
-    for."""
+    """The reply as a dict. Raises ErrorReply if it holds an error, and InvalidMessage if it is no dict. `needed`: what
+    the message of the InvalidMessage asks for."""
     if not isinstance(value, dict):
         must_be_read(value)
         raise InvalidMessage("reply", f"{needed} is needed, not {type(value).__name__}")
@@ -112,7 +112,8 @@ def error_message(error: Raw) -> str:
 
 
 def as_assistant(fact: Fact, message: Raw) -> Assistant:
-    """The fact, which must be a turn of the model. Raises InvalidMessage if the message has another role."""
+    """The fact, which must be a turn of the model; otherwise InvalidMessage is raised. `message`: what the fact was
+    read from; the error names its role."""
     if isinstance(fact, Assistant):
         return fact
     raise InvalidMessage("reply", f"role must be assistant, not {message['role']!r}")

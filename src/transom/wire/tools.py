@@ -32,8 +32,8 @@ TEXT_INPUT: Raw = {"type": "object", "properties": {TEXT_ARGUMENT: {"type": "str
 class ToolFormat(Struct, frozen=True):
     """How an API writes tools.
 
-    `is_own`: whether a schema is in this format. `write`: the schemas of several tools. `api`: the API whose own tools
-    are sent in this format (see `maker_of`); tools of the others are left out. Empty: all are sent.
+    `is_own`: says whether a schema is in this format. `write`: makes the schemas of several tools. `api`: the API whose
+    own tools are sent in this format (see `maker_of`); tools of the others are left out. Empty: all are sent.
     """
 
     is_own: Callable[[Raw], bool]
@@ -43,7 +43,7 @@ class ToolFormat(Struct, frozen=True):
 
 def rendered_tools(schemas: Iterable[Raw], form: ToolFormat, *, foreign: bool = False) -> list[Raw]:
     """The schemas in this format, in the given order. The API's own tools stay as they are; those of another API are
-    left out, but not with `foreign`."""
+    left out, unless `foreign` is true."""
     out: list[Raw] = []
     sent = schemas if foreign else (schema for schema in schemas if not _is_foreign(schema, form))
     for keep, group in groupby(sent, lambda schema: form.is_own(schema) or not tools_in(schema)):
@@ -173,8 +173,9 @@ _OF_RESPONSES = frozenset(
 
 
 def maker_of(schema: Raw) -> str:
-    """The API whose own tool a schema describes: one of the four names above. Empty for a function, and for a tool that
-    no form gives away: one that is new, or of a server that has its own."""
+    """The API whose own tool a schema describes: `CHAT_API`, `RESPONSES_API`, `ANTHROPIC_API` or `GEMINI_API`. Empty
+    for a function, and for a tool whose form does not show the API: one that is new, or of a server that has its
+    own."""
     if "type" not in schema:
         return "" if {"name", "function", "custom"} & set(schema) else GEMINI_API
     kind = text(schema, "type")
@@ -201,7 +202,8 @@ def is_of_one_api_only(schema: Raw) -> bool:
 
 
 def is_run_by_provider(schema: Raw) -> bool:
-    """Whether a tool with a name is one that its provider runs, so that nobody else need answer its calls."""
+    """Whether a schema is that of a tool which its provider runs, so that nobody else need answer its calls. Only
+    Anthropic's tools are recognised."""
     return _RUN_BY_ANTHROPIC.fullmatch(text(schema, "type")) is not None
 
 

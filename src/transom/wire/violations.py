@@ -62,8 +62,9 @@ def wrong_object_text(path: str, arguments: object) -> Iterator[str]:
 
 
 TYPED = {"type": Must("content", str)}
+"""What every content part must have."""
 TEXT = {"text": Must("content", str)}
-"""What every content part must have, and what a text part must have."""
+"""What a text part must have."""
 
 
 def collect_violations(

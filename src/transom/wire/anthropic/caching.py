@@ -53,8 +53,8 @@ def _marked(content: object) -> list[Raw] | None:
 
 
 def with_valid_marks(body: Raw) -> Raw:
-    """A request without the marks that the API would refuse (A19): those of 5 minutes before one of an hour, and more
-    than four. Of those the oldest in the messages go. Only what changes is copied."""
+    """A request without the marks that the API would refuse (A19): those of 5 minutes before one of an hour, and, if
+    more than four are left, the oldest of those in the messages. Only what changes is copied."""
     groups = _in_order(body)
     lifetimes = [[_lifetime(mark) for mark in _marks(items)] for items in groups]
     flat = [lifetime for group in lifetimes for lifetime in group]

@@ -93,7 +93,7 @@ COMPACTION_PROMPT = (
     "was done and decided, what failed and why, what is open, with names, paths and ids to the letter. Above all, keep "
     "what concerns this: {focus}"
 )
-"""What the API is asked in place of its own prompt, if the caller wants something kept above all."""
+"""The prompt for a compaction by the API, in place of its own, if the caller wants something kept above all."""
 
 
 class AnthropicDialect(Dialect, frozen=True):

@@ -59,7 +59,8 @@ class _Place(NamedTuple):
 
 
 def repaired(messages: Sequence[Rendered]) -> Sequence[Rendered]:
-    """The messages of a window, with calls and results of the provider's own tools as the API takes them."""
+    """The messages of a window, changed as the docstring of this module says, so that the API takes the calls and
+    results of its own tools. The same messages if there are no such tools."""
     if not _may_have_server_tools(messages):
         return messages  # nearly every window has no such tool
     out = _with_texts_behind(messages)

@@ -66,7 +66,7 @@ class Shown(Struct, frozen=True, gc=False, eq=False):
 
 
 Sources = Mapping[int, Piece]
-"""The pieces by the number of their entry; those of the head's instructions under -1, -2, …"""
+"""The pieces by the seq of their entry; those of the instructions of the head under -1, -2, …"""
 
 
 class FrameworkFormat:
@@ -83,11 +83,11 @@ class FrameworkFormat:
         return dialect_named(self.api) if self.api else CHAT
 
     classes: tuple[str, str] | None = None
-    """The module of the framework's messages and replies, and their classes as a pattern. None where such values are
-    dicts or the objects of a provider's SDK: a dialect reads them too."""
+    """How the module names of the framework's messages and replies begin, and a pattern for the names of their classes.
+    None where such values are dicts or the objects of a provider's SDK: a dialect reads them too."""
 
     def owns(self, value: object) -> bool:
-        """Whether a value is an object of one of the `classes`."""
+        """Whether the class of a value, or one of its base classes, is among the `classes`."""
         if self.classes is None:
             return False
         module, names = self.classes
@@ -113,7 +113,7 @@ class FrameworkFormat:
 
 
 def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:
-    """The messages of a view, those of the head first."""
+    """The messages of a view in OpenAI Chat, those of the head first, each with the piece that it shows."""
     if view.head_entry is not None:
         for at, rendered in enumerate(CHAT.render_head(view.head), 1):
             piece = sources.get(-at)
@@ -157,7 +157,7 @@ def _ids_of(fact: Fact) -> list[str]:
 
 def grouped(shown: Iterable[Shown], together: Callable[[Shown, Shown], bool]) -> Iterator[list[Shown]]:
     """The messages of a window in groups of neighbours. `together(first, other)`: whether `other` belongs to the group
-    that begins with `first`."""
+    that begins with `first`; it is asked for each next message in turn."""
     group: list[Shown] = []
     for each in shown:
         if group and not together(group[0], each):

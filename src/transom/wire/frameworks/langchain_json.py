@@ -97,7 +97,8 @@ def from_chat(message: Raw) -> Raw:
 
 
 def langchain_call(call: Raw) -> Raw:
-    """Translate a call. One whose arguments are no JSON object becomes an invalid tool call."""
+    """Translate a call of a chat message to LangChain's form. A call whose arguments are no JSON object becomes an
+    invalid tool call."""
     name, args = name_and_arguments(call)
     out: Raw = {"name": name, "args": args, "id": call.get("id")}
     if isinstance(args, dict):

@@ -36,7 +36,8 @@ def is_message(value: object) -> bool:
 
 
 def to_chat(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate a history to OpenAI Chat messages. Instructions that a request repeats are given once."""
+    """Translate a history to OpenAI Chat messages, in order. Instructions come as a system message, again only when
+    they change: each request repeats them."""
     instructions = ""
     for fields in map(as_dict, values):
         said = text(fields, "instructions")

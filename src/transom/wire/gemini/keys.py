@@ -18,8 +18,8 @@ def snake(key: str) -> str:
 
 
 def either(fields: Raw, key: str) -> Any:
-    """What an object has under a key in camel case or, if that is missing or empty, under the same key in snake
-    case."""
+    """The value that an object has under `key`, which is in camel case; if that is missing or empty, the value under
+    the same key in snake case; None if there is none."""
     return fields.get(key) or fields.get(snake(key))
 
 

@@ -84,8 +84,8 @@ def instruction(value: object, where: str) -> m.Instruction:
 
 
 def content(value: object, where: str) -> tuple[Part, ...]:
-    """The parts of a user message or a tool result: of a text, of a list of parts, or none for None. Raises
-    InvalidMessage for calls and responses among them."""
+    """Read the content of a user message or a tool result as parts. `value`: a text, a list of parts, or None for no
+    parts. Raises InvalidMessage for any other value, and for calls and responses among the parts."""
     if isinstance(value, str):
         return (Text(value),)
     listed = list(_single(json_copy({"parts": value}, where)["parts"], where, "content"))
@@ -239,7 +239,8 @@ def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
 
 
 def tool_result(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
-    """A tool result with these parts. It has failed if the text came under the key `error`."""
+    """A tool result with these parts, for the call with the id `label`. It is a failed one if its first text stood
+    under the key `error` of the response. `rest`: other fields of the result."""
     failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {keys.UNDER: "error"}
     return ToolResult(parts=parts, call=label, failed=failed, dialect=keys.DIALECT_NAME, **rest)
 

@@ -1,8 +1,8 @@
 """Checks which rules of Gemini's generateContent a request breaks. Written from the rules, not from the code that
 renders.
 
-Each names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange. Contents
-of one role in a row are one turn (R: 93 accepted; G3 is counted over merged turns, R: 4 accepted).
+Each rule names its source: D the provider's documentation, E an error text seen in public, R a recorded exchange.
+Contents of one role in a row are one turn (R: 93 accepted; G3 is counted over merged turns, R: 4 accepted).
 
 - G1 (E: gemini-cli#11814): a turn with function calls comes after the user; so the first turn has none.
 - G2 (E: generative-ai#368): function responses come directly after the turn with the calls.

@@ -51,7 +51,7 @@ def with_piece(part: Raw, piece: Raw) -> Raw:
 
 
 def call_in(part: Raw) -> Raw:
-    """The call in a part; empty if it has none."""
+    """The object of the function call in a part; empty if the part has none."""
     return as_dict(part.get(key_of_part(part, CALL) or ""))
 
 

@@ -198,7 +198,8 @@ TAKEN: Fields = {
 
 
 def taken(value: Any, fields: Fields | None = TAKEN) -> Any:
-    """A copy of a part of a response with only these fields, at every level that `fields` describes."""
+    """A part of a response with only these fields, at every level that `fields` describes. None keeps everything; what
+    is kept whole is not copied."""
     if fields is None:
         return value
     if isinstance(value, list):

@@ -151,7 +151,8 @@ _READ = frozenset({*_PIECES, *_ENDS, *_REASONING, *_ITEMS, *_ERRORS})
 
 
 def holds_items(reply: Sequence[object]) -> bool:
-    """Whether a reply that is a list has items in it. (A list of events is a stream.)"""
+    """Whether a reply that is a list holds items, by its first member; false for an empty list. (A list of events is a
+    stream.)"""
     kinds = [_kind(each) for each in reply[:1]]
     return bool(kinds) and not any(kind.startswith(("response.", "error")) for kind in kinds)
 
