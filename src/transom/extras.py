@@ -21,8 +21,8 @@ def install_command(extra: str) -> str:
 
 @contextmanager
 def imports_of(extra: str) -> Generator[None]:
-    """Around the imports of an extra: if its packages are missing or too old, the ImportError says how to install
-    them."""
+    """A context manager for the imports of an extra: if its packages are missing or too old, the ImportError says how
+    to install them."""
     try:
         yield
     except ImportError as error:
@@ -34,7 +34,8 @@ def imports_of(extra: str) -> Generator[None]:
 
 
 def package_command(requirement: str) -> str:
-    """The command that installs another package, for example 'litellm>=1.83'."""
+    """The command that installs a package which is no extra of Transom. `requirement`: as pip takes it, for example
+    "litellm>=1.83"."""
     return f"{_installer()} install {shlex.quote(requirement)}"
 
 

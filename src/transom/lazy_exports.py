@@ -11,9 +11,10 @@ def lazy_exports(package: str, modules: Mapping[str, str]) -> tuple[Callable[[st
     """Return the `__getattr__` and `__dir__` (PEP 562) of a package that imports its names at first use, and give it an
     `__all__` of these names if it has none.
 
-    `modules`: for each module, named as below `transom`, the names that it has, with blanks. A name in none raises
-    AttributeError. Type checkers read the names where the package imports them under TYPE_CHECKING: `from … import A as
-    A` makes them public. (An `__all__` that they could not evaluate would hide them.)
+    `modules`: for each module, named as below `transom`, the names that it has, separated by blanks. The `__getattr__`
+    raises AttributeError for any other name. Type checkers read the names where the package imports them under
+    TYPE_CHECKING: `from … import A as A` makes them public. (An `__all__` that they could not evaluate would hide
+    them.)
     """
     module_of = {name: module for module, names in modules.items() for name in names.split()}
     vars(import_module(package)).setdefault("__all__", sorted(module_of))

@@ -16,7 +16,8 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and the folders above it that are missing. Raises OSError if that fails, or if it is a file."""
+    """Create a folder and the folders above it that are missing. A folder that exists stays as it is. Raises OSError if
+    that fails, or if `path` is a file."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(FOLDER_MODE, exist_ok=True)
@@ -24,10 +25,9 @@ def make_folder(path: Path) -> None:
 
 
 def create_file(path: str | os.PathLike[str]) -> None:
-    """Create an empty file where there is none. For a library that opens files by itself, such as SQLite, whose
-    companion files (`-wal`, `-shm`) then get the same mode. Where it cannot be created, nothing happens: the library
-    says why.
-    """
+    """Create an empty file where there is none, for a library that opens files by itself, such as SQLite, whose
+    companion files (`-wal`, `-shm`) then get the same mode. A file that exists stays as it is. An OSError is ignored:
+    the library that cannot open the file says why."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
 
@@ -38,7 +38,8 @@ def opened(path: str | os.PathLike[str], mode: str = "wb", buffering: int = -1) 
 
 
 def keep_mode(new: Path, old: Path) -> None:
-    """Give a file the mode of the one that it will replace, if there is one."""
+    """Give the file `new` the mode of the file `old`, which it will replace. Nothing happens if there is no such file,
+    or if the mode cannot be set."""
     with suppress(OSError):
         new.chmod(stat.S_IMODE(old.stat().st_mode))
 

@@ -63,7 +63,8 @@ class Redactor:
         self._known: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def __call__(self, text: str, *known: Secrets) -> str:
-        """Return the text with its own secrets redacted, and those that are known from other texts.
+        """Return the text with its own secrets redacted, and those that are known from other texts: each of `known` is
+        what `secrets` returns, or a `SecretIndex`.
 
         If `find` returns a text, that is the result, and `known` is not used. Else each span is replaced once, and its
         name is not searched again. The time grows evenly with the text and the secrets; of a `SecretIndex`, with the

@@ -33,7 +33,8 @@ class Tables:
 
 
 class OtherProgramsFileError(sqlite3.DatabaseError):
-    """Raised for a database of another program."""
+    """Raised for a file that is a database of another program: it has another `application_id`, or none and is not
+    empty."""
 
     def __init__(self) -> None:
         super().__init__("this is another program's database")
@@ -42,7 +43,7 @@ class OtherProgramsFileError(sqlite3.DatabaseError):
 def version_of(db: sqlite3.Connection, application: int) -> int:
     """Return the user_version of a file with this application_id; 0 if the file is empty.
 
-    Raises OtherProgramsFileError if it is neither.
+    Raises OtherProgramsFileError if it has another application_id, or none and is not empty.
     """
     if not db.in_transaction:
         db.execute("BEGIN")  # one consistent look: another process may be creating the file right now
@@ -59,10 +60,12 @@ def version_of(db: sqlite3.Connection, application: int) -> int:
 
 
 def create_tables(db: sqlite3.Connection, tables: Tables, patience: float) -> int:
-    """Create the tables if the file is empty, and switch it to a write-ahead log. Returns the version that it has then.
+    """Create the tables if the file is empty, and switch it to a write-ahead log. Returns the version of the tables
+    that the file has then.
 
-    Of several processes that do this at once one creates the tables, and the others wait for it, up to `patience`
-    seconds. A file that has tables of any version is not changed.
+    Several processes may do this at once: one creates the tables, and the others wait for it, up to `patience` seconds
+    for the switch, and as long as the timeout of the connection says for the tables. A file that has tables of any
+    version is not changed.
 
     Raises OtherProgramsFileError if the file is another program's, sqlite3.Error if it cannot be read or written.
     """
@@ -84,7 +87,8 @@ def create_tables(db: sqlite3.Connection, tables: Tables, patience: float) -> in
 def transaction(db: sqlite3.Connection) -> Generator[None]:
     """Run the block in a transaction that no other writer can interrupt.
 
-    It is committed at the end, and rolled back if the block raises. The connection must be without transactions of
+    It is committed at the end, and rolled back if the block raises. It waits for another writer as long as the timeout
+    of the connection says, and then raises sqlite3.OperationalError. The connection must be without transactions of
     Python's: `isolation_level=None`.
     """
     _execute_or_wait(db, "BEGIN IMMEDIATE")

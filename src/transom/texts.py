@@ -55,7 +55,8 @@ def not_approved(why: str) -> str:
 
 
 def agent_needs_approval(tools: Sequence[str]) -> str:
-    """Why a sub-agent stopped, if its caller does not wait for it: calls of these tools need approval."""
+    """Why a sub-agent stopped, if its caller does not wait for it: calls of these tools need the user's approval.
+    `tools`: their names."""
     names = ", ".join(map(plain_name, tools))
     return f"it stopped, because these calls need the user's approval, which a sub-agent cannot wait for: {names}"
 
@@ -71,17 +72,19 @@ def tool_timed_out(seconds: float) -> str:
 
 
 def binary_output(size: int) -> str:
-    """In place of bytes that a tool returned and that are no text. `size`: their number."""
+    """What stands in place of bytes that a tool returned and that are no text. `size`: the number of bytes."""
     return f"[{size:,} byte{'' if size == 1 else 's'} of binary data, not shown]"
 
 
 def arguments_changed(arguments: str) -> str:
-    """The first line of a result whose tool ran with other arguments than the model wrote."""
+    """The first line of a result whose tool ran with other arguments than the model wrote. `arguments`: those that the
+    tool got, as JSON."""
     return f"[the user changed the arguments of this call before it ran: {arguments}]"
 
 
 def output_does_not_fit(why: str, schema: str) -> str:
-    """What the model reads if its answer is not of the type that a run wants."""
+    """What the model reads if its answer is not of the type that a run wants. `why`: what is wrong. `schema`: the JSON
+    schema of the type."""
     return f"[the answer does not fit: {why}. Answer again, with only a JSON object of this schema: {schema}]"
 
 
@@ -112,7 +115,8 @@ result)."""
 
 
 def moved_media(kind: str, number: int) -> str:
-    """What stands in a tool result for an image or file that a user message behind the results of the turn holds."""
+    """What stands in a tool result for an image or file that was moved to a user message behind the results of the
+    turn. `kind`: image or file. `number`: its place among those that were moved, from 1."""
     return f"[{kind} {number}: in the user message behind these results]"
 
 
@@ -147,27 +151,27 @@ _HEAD_PART = re.compile(r"\[system prompt: [^\[\]\n\r]{1,60}\]\n")
 
 
 def is_head_part(text: str) -> bool:
-    """Whether a system message is a head part."""
+    """Whether the text of a system message begins as that of a head part does."""
     return _HEAD_PART.match(text) is not None
 
 
 def state_note(key: str, text: str) -> str:
-    """A note that announces the state of a key."""
+    """The text of a note that announces the state of a key."""
     return f"[{key}] {text}"
 
 
 def state_removed(key: str) -> str:
-    """A note that a key has no state any more."""
+    """The text of a note that a key has no state any more."""
     return f"[{key}] no longer applies."
 
 
 def superseded_note(ref: str) -> str:
-    """What stands in place of a note whose key has a newer one."""
+    """What stands in place of a note of state, after a newer one of the same key was added."""
     return f"[{ref}: said again later]"
 
 
 def redacted(kind: str) -> str:
-    """What stands in place of a secret. `kind`: what it is."""
+    """What stands in place of a secret. `kind`: what the secret is ("AWS access key")."""
     return f"[redacted: {kind}]"
 
 
@@ -178,25 +182,29 @@ CALL_CHARACTERS = 200
 
 
 def late_result_note(ref: str, tool: str, text: str) -> str:
-    """A note with a real result that came after its call had been closed as aborted."""
+    """The text of a note with a real result that came after its call had been closed as aborted. `ref`: names the entry
+    of the result. `tool`: the tool's name; may be empty."""
     name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
 
 def given_up_result_note(ref: str, tool: str, text: str) -> str:
-    """A note with a result that came after its call was closed: the tool took too long, or the run was stopped."""
+    """The text of a note with a result that came after its call was given up: the tool took too long, or the run was
+    stopped. `ref`, `tool`: as for `late_result_note`."""
     name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; it came after the call was given up]\n{disarmed(text)}"
 
 
 def approved_result_note(ref: str, tool: str, text: str) -> str:
-    """The note that gives the result of a call after the user has decided about it; until then it was said to wait."""
+    """The text of a note with the result of a call that had to wait for the user's approval; until then its result said
+    that it waits. `ref`, `tool`: as for `late_result_note`."""
     name = plain_name(tool) or "a tool call"
     return f"[result of {name}, {ref}; the call above it waited for the user's approval]\n{disarmed(text)}"
 
 
 def call_with(arguments: str) -> str:
-    """The line of a late result's note that says which call it is about, if the turn has several of the tool."""
+    """The line of a late result's note that says which call it is about, if the turn has several calls of the tool.
+    `arguments`: those of the call; at most `CALL_CHARACTERS` of them are shown."""
     return f"the call with {arguments[:CALL_CHARACTERS]}"
 
 
@@ -257,12 +265,13 @@ def outdated_marker(ref: str, newest: str) -> str:
 
 
 def media_marker(ref: str, kind: str) -> str:
-    """What stands in place of an image or a file."""
+    """What stands in place of media that are left out. `kind`: image or file."""
     return f"[{kind} left out; whole in {ref}]"
 
 
 def refused_part(ref: str, kind: str) -> str:
-    """What stands in place of an image, a file or another part that the provider refused."""
+    """What stands in place of an image, a file or another part that the provider refused. `kind`: what it is, in a
+    word."""
     return f"[{kind} left out: the provider refused it; whole in {ref}]"
 
 
@@ -289,8 +298,8 @@ def bare_arguments(ref: str) -> str:
 
 
 def omission(span: str, units: int, tokens: int) -> str:
-    """What stands in place of units that are left out to fit. `span`: the reference to them. `tokens`: how many these
-    units have together."""
+    """What stands in place of units that are left out to fit. `span`: the reference to them. `units`: how many they
+    are. `tokens`: how many these units have together."""
     return (
         f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are left out of this window to fit; "
         "they are kept in the log. The conversation goes on below.]"
@@ -298,7 +307,8 @@ def omission(span: str, units: int, tokens: int) -> str:
 
 
 def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
-    """One excerpt in the text of a fold. No part of it looks like a marker (see `disarmed`)."""
+    """One excerpt in the text of a fold, in which nothing looks like a marker (see `disarmed`, also for `keys`). `ref`:
+    names the entry. `role`: who wrote it."""
     return f"\n[{ref}, {role}] {disarmed(text, keys)}"
 
 
@@ -306,8 +316,8 @@ def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
 
 
 def record_title(span: str, turns: int, tokens: int, *, readable: bool) -> str:
-    """The first line of a record. `span`: the reference to its entries. `readable`: the model has the tool that reads
-    entries back."""
+    """The first line of a record. `span`: the reference to its entries. `turns`, `tokens`: how many turns it stands
+    for, and their tokens. `readable`: the model has the tool that reads entries back."""
     noun = "a message" if span.startswith("message") else "an entry"
     more = f" {READ} gives {noun} whole." if readable else ""
     of = "1 turn" if turns == 1 else f"{turns:,} turns"
@@ -318,7 +328,8 @@ def record_title(span: str, turns: int, tokens: int, *, readable: bool) -> str:
 
 
 def media_words(kinds: Iterable[str]) -> str:
-    """How many images and files a message or a result has, in words: "2 images, 1 file"; empty if it has none."""
+    """How many images and files a message or a result has, in words: "2 images, 1 file"; empty if it has none. `kinds`:
+    "image" or "file" for each."""
     counts = Counter(kinds)
     return ", ".join(
         f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(counts.items(), reverse=True)
@@ -326,7 +337,8 @@ def media_words(kinds: Iterable[str]) -> str:
 
 
 def succeeded_at(entry: str) -> str:
-    """The words behind the outcome of a failed call in a record. `entry`: where the same call succeeded later."""
+    """The words behind the outcome of a failed call in a record. `entry`: the number of the entry where the same call
+    succeeded later."""
     return f" (succeeded later: {entry})"
 
 
@@ -346,7 +358,8 @@ def changed_line(changed: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def plan_line(entry: str, plan: str) -> str:
-    """A last line of a record: the newest plan of the agent."""
+    """A last line of a record: the newest plan of the agent. `entry`: the reference to the turn in which it wrote the
+    plan."""
     return f"Plan, from {entry}: {quote_marks(plan)}"
 
 
@@ -396,7 +409,7 @@ def summary_item(text: str, status: str = "active") -> str:
 
 
 def to_the_letter(value: str) -> str:
-    """A value in a summary, unchanged: as one line, or between fences if it has several."""
+    """A note or a value in a summary, unchanged: as one line, or between fences if it has several lines."""
     return f"- {value}" if len(value.splitlines()) <= 1 else fenced(value)
 
 
@@ -413,13 +426,13 @@ def exact_values(values: Sequence[str]) -> str:
 
 
 def summary_and_record(summary: str, record: str) -> str:
-    """The text of the newest fold: the rolling summary, then the record of its own turns."""
+    """The text of a fold that shows a summary: the rolling summary, then the record of the turns of the fold."""
     return f"{summary}\n{record}"
 
 
 def summarised_turns(span: str, units: int, tokens: int) -> str:
-    """The line behind a summary that stands in place of its turns. `span`: the reference to them. `tokens`: how many
-    these units have together."""
+    """The line behind a summary that stands in place of its turns. `span`: the reference to them. `units`: how many
+    they are. `tokens`: how many these units have together."""
     return f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are summarised above; they are kept in the log]"
 
 
@@ -458,7 +471,8 @@ def recalled_title(span: str, *, readable: bool) -> str:
 
 
 def recalled_line(number: str, speaker: str, text: str) -> str:
-    """What is recalled of one entry. `number`: the number of the entry. `speaker`: who said it."""
+    """What is recalled of one entry. `number`: the number of the entry. `speaker`: who said it. `text`: its words,
+    which are put between « and »."""
     return f"{number} {speaker} {quote_marks(text)}"
 
 

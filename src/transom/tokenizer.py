@@ -76,7 +76,7 @@ class O200k:
         self._last = lru_cache(maxsize=1)(self._count)
 
     def count(self, text: str) -> int:
-        """The tokens of one text; 0 for an empty one."""
+        """The tokens of one text; 0 for an empty one. A lone surrogate counts as a replacement character."""
         return self._short(text) if len(text) <= 64 else self._last(text)
 
     @staticmethod

@@ -68,13 +68,13 @@ def blocks_the_model(view: View) -> bool:
 
 
 def log_pending(writer: LogWriter, calls: Sequence[ToolCalled]) -> None:
-    """Log that these calls wait for approval."""
+    """Log that these calls wait for approval, one entry for each. Nothing is checked."""
     writer.append_new(lambda view, at: list(_entries(view, at, None, [_step(call, "pending") for call in calls])))
 
 
 def require_approval(writer: LogWriter, call_id: str) -> int:
     """Log that the open call with this id waits for approval. Returns the number of the entry. Raises InvalidMessage if
-    no open call has the id, or if it has an approval already."""
+    no open call has the id, or if the log already has an approval of that call in any state."""
     writer.catch_up()
 
     def entries_for(view: View, at: float) -> list[Entry]:
@@ -94,7 +94,8 @@ def require_approval(writer: LogWriter, call_id: str) -> int:
 
 
 def take_approved(writer: LogWriter) -> list[ToolCalled]:
-    """Log that the approved calls are started now, and return them. Whoever logs this runs them, and nobody else."""
+    """Log that the approved calls are started now, and return them, with the arguments that each tool gets. Whoever
+    logs this runs them, and nobody else. Empty if no call is approved."""
     taken: list[ToolCalled] = []
 
     def entries_for(view: View, at: float) -> list[Entry]:

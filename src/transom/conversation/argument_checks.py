@@ -204,7 +204,8 @@ def tags(value: object) -> Meta:
 
 
 def owner(user_id: object, session_id: object) -> Owner | None:
-    """Return the owner of a conversation; None if neither id is given. Raises InvalidSetting for an empty id."""
+    """Return the owner of a conversation; None if neither id is given. Raises InvalidSetting for an id that is empty or
+    no text."""
     for name, value in (("user_id", user_id), ("session_id", session_id)):
         if value is not None and (not isinstance(value, str) or not value):
             raise InvalidSetting(f"{name}: must be a text of at least one character, not {kind_of(value)}")

@@ -185,7 +185,8 @@ class Conversation:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the next request, a value: open another conversation with them, or with a few changed."""
+        """The settings of the next request, as a value: to open another conversation with them, or with a few changed.
+        The `owner` in them is that of the log."""
         return replace(self._planner.settings, owner=self._writer.owner)
 
     @property
@@ -215,7 +216,9 @@ class Conversation:
 
     @property
     def state(self) -> dict[str, State]:
-        """What the model reads when it changes, by key: a copy. Set a new dict to change it."""
+        """A copy of the state that the model is told about when it changes: by key, a text or a function that returns
+        one. Set a new dict to change it, None for no state. Raises InvalidSetting for a wrong value, also for a
+        function that reads the memory of another user."""
         return dict(self._planner.settings.state)
 
     @state.setter
@@ -243,7 +246,7 @@ class Conversation:
 
     @property
     def store(self) -> Store | None:
-        """The store that it was opened from; None for a conversation that was made of a log."""
+        """The store that this conversation was opened from; None for a conversation that was made of a log."""
         return self._home
 
     @property
@@ -253,12 +256,13 @@ class Conversation:
 
     @property
     def session_id(self) -> str:
-        """The session that it belongs to; empty if none."""
+        """The session that this conversation belongs to; empty if none."""
         return self._writer.owner.session_id
 
     @property
     def tags(self) -> Meta:
-        """The mode, the run and the agent that every new fact has in its `Meta`."""
+        """A `Meta` with the mode, the run and the agent that every new fact gets in its own `Meta`, unless it names
+        others. Setting anything but a `Meta` raises InvalidSetting."""
         return self._writer.tags
 
     @tags.setter
@@ -267,13 +271,15 @@ class Conversation:
 
     @property
     def mode(self) -> str:
-        """The mode that `set_mode` has set; empty if none."""
+        """The mode, "chat", "agent" or "run", that `set_mode` has set in this object, or in the conversation that it
+        was forked from; empty if none."""
         return "" if self._planner.mode is None else self._planner.mode.mode
 
     @property
     def head(self) -> Head:
-        """What precedes the conversation in the next window: the system prompt with its head parts, and the tools of
-        the last request."""
+        """The system prompt, with its head parts, and the tools that the next request begins with: those of the last
+        request, or a `system` that was set since. Other tools, a mode or head parts may still change them when it is
+        planned."""
         return self._planner.options.head
 
     @property
@@ -300,7 +306,7 @@ class Conversation:
 
     @property
     def window_usage(self) -> WindowUsage:
-        """How full the window is before the next plan."""
+        """How full the window is now, before the next plan, within the limits of the next request."""
         return self._planner.usage(self.view)
 
     # ---- what happened
@@ -321,11 +327,11 @@ class Conversation:
         `reply`: a response object, a finished stream or its chunks, or the assistant message as a dict; also an
         `AIMessage` of LangChain, and a `ModelResponse` of pydantic-ai or of the OpenAI Agents SDK.
 
-        Its usage corrects the token counts. The reply is placed where its request was sent; without an open request, at
-        the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its usage, a `Failure`
-        with that usage is logged first, and closes the request. With an open request it raises ProviderError, of the
-        kind "connection", for the chunks of a stream that broke off before the provider said that the reply is
-        complete: give it to `failed`.
+        The usage in the reply corrects the token counts. The reply is placed where its request was sent; without an
+        open request, at the end. Raises InvalidMessage for a reply that cannot be read; if such a reply reports its
+        usage, a `Failure` with that usage is logged first, and closes the request. With an open request it raises
+        ProviderError, of the kind "connection", for the chunks of a stream that broke off before the provider said that
+        the reply is complete: give that error to `failed`.
         """
         try:
             found = format_of(reply)
@@ -642,7 +648,8 @@ class Conversation:
 
     @_locked
     def edit(self, edit: Edit) -> int:
-        """Append an edit, and return its number. Raises InvalidEdit, with nothing stored, if it does not apply."""
+        """Append an edit, and return the number of its entry. Raises InvalidEdit, with nothing stored, if it does not
+        apply."""
         return edits.append_edit(self._writer, edit)
 
     @_locked

@@ -18,22 +18,24 @@ LISTED_EDITS = 5
 
 
 def append_edit(writer: LogWriter, edit: Edit) -> int:
-    """Append an edit; returns the number of its entry. Raises InvalidEdit, with nothing stored, if it is none or does
-    not apply."""
+    """Append an edit; returns the number of its entry. Raises InvalidEdit, with nothing stored, if the value is no
+    edit, or does not apply to the newest view."""
     wanted = check.edit(edit)
     (entry,) = writer.append_new(lambda view, at: (_entry(view, wanted, at),))
     return entry.seq
 
 
 def preview(view: View, edit: Edit, at: float) -> View:
-    """The view with an edit that is not appended. Raises InvalidEdit if it does not apply."""
+    """The view with an edit that is not appended. `at`: the time of the edit, in seconds since 1970. Raises InvalidEdit
+    if the edit does not apply."""
     entries = (_entry(view, check.edit(edit), at),)
     return apply(view, entries).with_log(PendingLog(view.log, entries))
 
 
 def pin(writer: LogWriter, entry: int, why: str) -> int:
     """Pin the unit of an entry; returns the number of the pin. If a caller has pinned that unit already, nothing is
-    appended, and the number is that of the older pin. Raises InvalidEdit."""
+    appended, and the number is that of the older pin. Raises InvalidEdit if the log has no such entry, or the entry is
+    in no unit."""
     wanted = check.edit(Pin(entry=check.number("pin", entry), why=check.reason("pin", why)))
     if pin_by_hand(writer.view, entry) is not None:
         writer.catch_up()  # somebody else may have taken it back
@@ -58,8 +60,8 @@ def undo(writer: LogWriter, edit: int | None, why: str) -> list[int]:
 
 
 def live_edit(view: View, name: str) -> int:
-    """The number of the newest fold, trim or pin that is live. `name`: what the caller asked for, which begins the
-    error. Raises InvalidEdit if there is none."""
+    """The number of the newest fold, trim or pin that is live. Raises InvalidEdit if there is none. `name`: the
+    operation that the caller asked for, with which the error begins."""
     if (seq := last_edit(view)) is None:
         raise InvalidEdit(f"{name}: there is no live edit")
     return seq

@@ -101,7 +101,8 @@ class EventBus:
         return unsubscribe
 
     def publish(self, event: object) -> None:
-        """Call everybody who wants this event, in the order in which they subscribed."""
+        """Call everybody who has subscribed to the class of this event, or to a class above it, in the order in which
+        they subscribed. What a callback raises is logged with `logging`, and the next one is called."""
         for kind, callback in self.callbacks:
             if isinstance(event, kind):
                 try:

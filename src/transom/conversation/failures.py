@@ -105,8 +105,9 @@ def _as_text(body: object) -> str:
 
 
 def unreadable_reply(reply: object, dialect: Dialect, sent: Entry | None, why: InvalidMessage) -> Failure | None:
-    """The failure to log for a reply that cannot be read, with the usage that it reports; None if it reports none.
-    `sent`: the request in flight, which the failure closes."""
+    """The failure to log for a reply that cannot be read, with the usage that the reply reports; None if it reports no
+    tokens. `sent`: the request in flight, which the failure closes; None if there is none. `why`: the error of reading
+    the reply."""
     usage = dialect.usage_of(reply)
     if usage is None or not (usage.prompt or usage.output):
         return None

@@ -49,7 +49,7 @@ def forget_user(store: str | os.PathLike[str] | Store, user_id: str) -> UserData
 
 def data_of_user(store: Store, user_id: object, progress: Progress | None = None) -> UserData:
     """Find what a store has of one user. The first entry of each conversation is read for that. `progress`: called
-    before each; None: nobody is told. Raises InvalidSetting for an empty id."""
+    before each conversation; None: nobody is told. Raises InvalidSetting for an empty id, StoreUnavailable."""
     if not isinstance(user_id, str) or not user_id:
         raise InvalidSetting(f"user_id: must be a text of at least one character, not {quote(user_id)}")
     names = store.names()

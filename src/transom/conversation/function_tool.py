@@ -52,9 +52,8 @@ class FunctionTool:
     `tool_timeout` of the run.
 
     `needs_approval`: True if a person must approve each call before it runs (`Conversation.approve`). Or a function,
-    not async, that decides: it gets the arguments of the call, checked, as keywords, without
-    those that the model left out. If it returns False, the call runs
-    at once; if it returns anything else or raises, the call waits.
+    not async, that decides: it gets the arguments of the call, checked, as keywords, without those that the model left
+    out. If it returns False, the call runs at once; if it returns anything else or raises, the call waits.
 
     Raises InvalidSetting for a value that is not as described here, a function that has no schema, and a name that no
     provider takes.
@@ -175,8 +174,8 @@ def _without_function(schema: Raw | Tool) -> str:
 
 
 def tool_schemas(tools: object) -> object:
-    """The tools of a request, each function and `FunctionTool` as its schema; anything else as it is. Raises
-    InvalidSetting for a function that has no schema."""
+    """The list of tools with each function and `FunctionTool` replaced by its schema; other items, and anything but a
+    list or tuple, stay as they are. Raises InvalidSetting for a function that has no schema."""
     return [_schema_of(tool) for tool in cast("Sequence[object]", tools)] if isinstance(tools, (list, tuple)) else tools
 
 
@@ -198,7 +197,7 @@ them again."""
 
 
 def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:
-    """The names of the tools that a request offers."""
+    """The names of the tools in these schemas, which may be in any provider's format."""
     return {name for each in schemas for name in (tool_names(each) if isinstance(each, dict) else [each.name])}
 
 
@@ -362,7 +361,8 @@ def _hoisted(schema: Any) -> Raw:
 
 
 def pydantic_value(kind: type, value: Any) -> Any:
-    """A value of a pydantic model. Raises ValueError if it does not fit, TypeError for any other type."""
+    """Make a value of a pydantic model, the class `kind`. Raises ValueError if `value` does not fit it, TypeError if
+    `kind` is no pydantic model."""
     make: Any = getattr(kind, "model_validate", None)
     if make is None:
         raise TypeError(f"{kind.__name__} is no type that JSON has")

@@ -30,7 +30,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.2
 class Lease:
     """Takes the lease of a conversation for one object that has opened it, renews it and gives it back.
 
-    `clock`: gives the time in seconds. In a store without leases all methods do nothing. Any thread may use it.
+    `clock`: gives the time in seconds. In a store without leases all methods do nothing, and `is_taken` is false. Any
+    thread may use it.
     """
 
     def __init__(self, log: StoredLog, clock: Clock) -> None:
@@ -42,7 +43,7 @@ class Lease:
 
     @property
     def is_taken(self) -> bool:
-        """Whether this conversation has taken the lease, and not given it back."""
+        """Whether this object has taken the lease, and not given it back or lost it."""
         return self._taken_at is not None
 
     def take(self) -> None:
@@ -62,8 +63,8 @@ class Lease:
             self.release()
 
     def renew(self) -> None:
-        """Renew the lease if a block holds it; the heartbeat calls this. If somebody else has the lease by now, the
-        next `take` raises that."""
+        """Renew the lease if a block holds it; the thread that renews all leases calls this. Errors are ignored: if
+        somebody else has the lease by now, the next `take` raises ConversationBusy."""
         with self._lock, suppress(TransomError):
             if self._blocks:
                 self._renew(self._clock())
@@ -81,7 +82,8 @@ class Lease:
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Hold the lease during the block, and renew it meanwhile. Blocks may be nested. Raises ConversationBusy."""
+        """Hold the lease during the block, and renew it meanwhile. Blocks may be nested: the end of the last one gives
+        the lease back. Raises ConversationBusy if somebody else has it."""
         self.take()
         with self._lock:
             self._blocks += 1
@@ -95,7 +97,8 @@ class Lease:
             self.release()
 
     def release(self) -> None:
-        """Give the lease back, unless a block holds it. An error of the store is ignored: the lease ends by itself."""
+        """Give the lease back, unless a block of `hold` is still entered. An error of the store is ignored: the lease
+        ends by itself."""
         with self._lock:
             if self._blocks or self._taken_at is None or self._log is None:
                 return
@@ -104,8 +107,8 @@ class Lease:
                 self._log.release_lease(self._holder)
 
     def release_later(self) -> None:
-        """Give the lease back soon, in another thread. The garbage collector may call this in the middle of
-        anything."""
+        """Give the lease back soon, in another thread. This takes no lock, because the garbage collector may call it in
+        the middle of anything."""
         if self.is_taken:
             _heartbeat.dropped.put(self)
 
@@ -174,7 +177,7 @@ _heartbeat = _Heartbeat()
 
 
 class Guard:
-    """Guards one conversation object: its lock, its lease, and whether it is closed or a run is at work."""
+    """Guards one conversation object: its lock, its lease, whether it is closed, and whether a run of it is at work."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
@@ -188,7 +191,7 @@ class Guard:
             raise InvalidSetting("the conversation is closed")
 
     def must_not_run(self, why: str) -> None:
-        """Raise InvalidSetting, with this line, if a run is at work."""
+        """Raise InvalidSetting if a run of this object is at work. `why`: the text of the error."""
         if self.is_running:
             raise InvalidSetting(why)
 
@@ -201,8 +204,8 @@ class Guard:
     @contextmanager
     def run(self) -> Generator[None]:
         """A context manager for a run: only one run at a time, in all processes that have opened the conversation. It
-        holds the lease. Raises InvalidSetting if the conversation is closed, ConversationBusy if another run is at
-        work."""
+        holds the lease. Raises InvalidSetting if the conversation is closed; ConversationBusy if another run of this
+        object is at work, or if somebody else has the lease."""
         with self.lock:
             self.must_be_open()
             if self.is_running:

@@ -117,8 +117,9 @@ class RunSettings(Struct, frozen=True, kw_only=True, eq=False):
     - `providers`: the first one is asked for each reply; if it fails for good, the next one is. The next reply begins
       with the first again.
     - `sdk_arguments`: the `settings` of `RunOptions`.
-    - `schemas`, `functions`: its `tools`, the functions by the name of their tool. None keeps the last schemas.
-    - `output`: its `output_type`. `stream`: whether replies are asked for in pieces.
+    - `schemas`, `functions`: made of its `tools`: the schemas to send, None for those of the last request; and the
+      functions, by the name of their tool.
+    - `output`: made of its `output_type`. `stream`: whether replies are asked for in pieces.
     """
 
     providers: tuple[Provider, ...]

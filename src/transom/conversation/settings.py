@@ -170,7 +170,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
     @classmethod
     def of(cls, settings: Settings | None = None, /, **changes: Unpack[ConversationOptions]) -> Settings:
         """The settings with these changes, of which each is checked. `settings`: the defaults if not given. A change of
-        None leaves what `settings` have.
+        None leaves what `settings` have; only `policy`, `dialect` and `clock` take no None.
 
         Raises InvalidSetting for a wrong value; InvalidMessage for a system prompt that the dialect refuses; TypeError
         for an unknown setting.
@@ -180,7 +180,7 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         return (settings or cls()).changed(**changes)
 
     def changed(self, **given: Unpack[ConversationOptions]) -> Settings:
-        """A copy with the settings that are given. Raises as `of` does."""
+        """These settings with the changes that are given. Each is checked, and raises, as in `Settings.of`."""
         if unknown := set(given) - ConversationOptions.__annotations__.keys():
             raise TypeError(no_setting(min(unknown), ConversationOptions.__annotations__))
         if not given:

@@ -32,7 +32,8 @@ _PART_NAME = re.compile(r"[^\[\]\n\r]{1,60}")
 
 
 def checked_state(given: object) -> dict[str, State]:
-    """Check what the caller gave as `state`, and return a copy of it. Raises InvalidSetting."""
+    """Return a copy of what the caller gave as `state`; None gives an empty dict. Functions are not called. Raises
+    InvalidSetting unless it maps texts that are not empty to texts or functions."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -47,7 +48,9 @@ def checked_state(given: object) -> dict[str, State]:
 
 
 def checked_head_parts(given: object) -> dict[str, HeadPart]:
-    """Check what the caller gave as `head_parts`, and return a copy of it. Raises InvalidSetting."""
+    """Return a copy of what the caller gave as `head_parts`; None gives an empty dict. Functions are not called. Raises
+    InvalidSetting unless it maps names to texts or functions; a name has 1 to 60 characters that can be printed, and no
+    brackets."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -71,8 +74,9 @@ def must_be_of_user(what: str, given: Mapping[str, object], user_id: str) -> Non
 
 
 def current_texts(given: Mapping[str, State]) -> dict[str, str]:
-    """Return the texts of the state now, by key: functions are called, empty texts left out. Raises InvalidSetting for
-    a function that returns neither a text nor None."""
+    """Return the texts of the state now, by key: functions are called, empty texts and None left out. Raises
+    InvalidSetting for a function that returns neither a text nor None, and what a function raises, with a note that
+    names the key."""
     return dict(_texts_now("state", given))
 
 
@@ -101,7 +105,8 @@ def _texts_now(setting: str, given: Mapping[str, Any], *arguments: object) -> It
 
 
 def system_prompt_and_parts(head: Head) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...]]:
-    """The instructions of a head: the system prompt, and the parts behind it."""
+    """The instructions of a head, in two: the system prompt, and the head parts behind it, which are known by their
+    marker."""
     at = len(head.messages)
     while at and texts.is_head_part(_text(head.messages[at - 1])):
         at -= 1

@@ -224,7 +224,8 @@ class SummarizingPlanner:
             self._log_unused(outcome, NEWER_SUMMARY)
 
     def abandon(self) -> None:
-        """Give up a summary in the background, and log the usage of its requests."""
+        """Give up a summary that is being made in the background, and log the usage of its requests. Nothing happens if
+        there is none."""
         self._stop_watching()
         if self._pending is not None:
             self._log_unused(self._given_up().so_far(), NOBODY_WAITED)

@@ -163,8 +163,8 @@ class SummaryJob(Struct, eq=False):
         return self._checked(made)
 
     def failed(self, error: str) -> SummaryOutcome:
-        """The outcome with this error. If the want has new notes, the outcome also has a summary that keeps them, if
-        there is room."""
+        """The outcome with this error. If there are new notes, the outcome also has a summary that code makes of them,
+        if there is room for it."""
         return SummaryOutcome(
             summary=self._of_notes(),
             error=shorten(without_keys(error), ERROR_CHARACTERS),
@@ -278,9 +278,9 @@ async def run_job_async(job: SummaryJob) -> SummaryOutcome:
 
 
 def next_step(steps: Generator[W, Any, R], outcome: object) -> W | R:
-    """Do one step of a generator: returns the work that it waits for next, or at its end what it returns. (A
-    StopIteration, with which a generator returns it, cannot leave a thread.) `outcome`: of the work before; None for
-    the first step."""
+    """Do one step of a generator: returns the work that the generator waits for next; at its end, what the generator
+    returns. So no StopIteration is raised, which could not leave a thread. `outcome`: of the work before; None for the
+    first step."""
     try:
         return steps.send(outcome)
     except StopIteration as done:

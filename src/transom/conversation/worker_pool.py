@@ -25,7 +25,7 @@ class Ticket(Generic[R]):
         self.result: R | None = None
 
     def run(self) -> None:
-        """Do the work, in whatever thread this is."""
+        """Do the work in the calling thread. Raises what the work raises; `done` is set then too."""
         try:
             self.result = self.work()
         finally:
@@ -66,7 +66,8 @@ class WorkerPool:
         return ticket
 
     def abandon(self, ticket: Ticket[R]) -> None:
-        """Remove work from the queue. If it has begun, give its thread up; another thread may take its place."""
+        """Remove work from the queue. If the work has begun, its thread no longer counts as one of the pool's, and
+        another thread takes its place."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)  # pyright: ignore[reportArgumentType]
@@ -109,13 +110,13 @@ class InPlace:
     run."""
 
     def submit(self, work: Callable[[], R]) -> Ticket[R]:
-        """Do the work; return its ticket, which is done."""
+        """Do the work before returning its ticket, which is done. Raises what the work raises."""
         ticket: Ticket[R] = Ticket(work)
         ticket.run()
         return ticket
 
     def abandon(self, ticket: Ticket[R]) -> None:
-        """Nothing is at work."""
+        """Does nothing: the work of every ticket is done already."""
 
 
 SHARED_POOL = WorkerPool()

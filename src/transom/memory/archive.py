@@ -68,7 +68,8 @@ class Archive:
         return entry.seq
 
     def search(self, query: str, limit: int = 5) -> list[Remembered]:
-        """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first.
+        """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first. Empty
+        if none fits.
 
         Raises InvalidSetting if `query` is not a text, or if `limit` is not a whole number from 1 to 1,000.
         """
@@ -91,7 +92,8 @@ class Archive:
         return len(self._store.open(self._name))
 
     def forget(self) -> None:
-        """Remove the whole archive for good. Does nothing if it is empty."""
+        """Remove the whole archive for good: its texts, and what the search index has of them. Does nothing if it is
+        empty."""
         search_index(self._store).forget([self._name])
         with suppress(UnknownLog):
             self._store.forget(self._name)

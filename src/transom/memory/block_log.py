@@ -22,8 +22,8 @@ NOTE_FIELD = "memory"
 
 
 def newest(log: StoredLog, label: str) -> Block:
-    """Return the newest version of a block, read from its log after a refresh. If the log has none, a block of version
-    0 without text."""
+    """Return the newest version of a block. What other writers have appended to its log is read first. If the log has
+    no version, a block of version 0 without text."""
     log.refresh()
     versions = (log[seq] for seq in range(len(log) - 1, -1, -1))
     return next((_block(entry, label) for entry in versions if isinstance(entry.body, Note)), Block(label=label))
@@ -49,8 +49,8 @@ def edit(
 
 
 def append_note(log: StoredLog, note_of: Callable[[], Note], *, by: str, user_id: str, clock: Clock) -> Entry:
-    """Append the note that `note_of` makes of the log as it is then, and return its entry. If another agent appends
-    first, the note is made again. The first entry of a log names its user."""
+    """Append the note that `note_of` makes, after what other agents have appended is read, and return its entry. If
+    another agent appends first, `note_of` is called again. The first entry of a log names its user."""
     while True:
         log.refresh()
         note = note_of()
@@ -90,6 +90,7 @@ def _block(entry: Entry, label: str) -> Block:
 
 
 def fields_of(note: Note) -> dict[str, Any]:
-    """Our fields in a note of a memory; empty if somebody else wrote it."""
+    """Our fields in a note of a memory: `Note.extra` under `NOTE_FIELD`. Empty if it has none, as a note of another
+    program."""
     fields = (note.extra or {}).get(NOTE_FIELD)
     return cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}

@@ -120,7 +120,7 @@ class Memory:
             return [self.block(label) for label in self.labels()]
 
     def labels(self) -> list[str]:
-        """Return the labels of the blocks, sorted."""
+        """Return the labels of the blocks, sorted. The blocks do not count as read."""
         prefix = self._log_name("")
         return sorted(unquote(name.removeprefix(prefix)) for name in self._store.names(prefix))
 
@@ -193,7 +193,8 @@ class Memory:
             return list(block_log.versions(self._log(label)))
 
     def restore(self, label: str, version: int) -> Block:
-        """Write the text of an older version as a new version, and return the block. Its description and limit stay.
+        """Write the text of an older version as a new version, and return the block. Its description and limit stay as
+        they are now.
 
         What other agents have changed meanwhile is replaced too; `history` still has it. Raises InvalidSetting if there
         is no such block or version.

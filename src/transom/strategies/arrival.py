@@ -47,8 +47,9 @@ class ClipNew(Struct, frozen=True, kw_only=True):
     """Clips the new results of a turn if together they take more than the share `share` of F, the longest first. F is
     the room beside what must stay (`free_room`). New is what no request has carried yet.
 
-    As long as the window is below the trigger, nothing is clipped; nor are 100 tokens or less. A clipped result keeps
-    its ends and the passages with most of its names. Images stay.
+    As long as the window is below the trigger, nothing is clipped; nor are results that together have 100 tokens or
+    less. Clipped results have together the share `to` of what they may take; each keeps its ends and the passages with
+    most of its names. Images stay.
 
     Two other new things are clipped in the same way, but only their ends stay; arguments stay JSON:
 
@@ -161,9 +162,10 @@ LEAST_MARKER = 8
 
 
 def unfitting_turn(view: View, target: Target) -> Iterator[Fold]:
-    """For `Policy.arrival`: folds the newest turn into excerpts if the window is full and the turn can never fit. It
-    never fits if it exceeds the limit even with markers in place of all that may be shortened: its reasoning, the
-    results of the provider's own tools, or the number of its calls are too much.
+    """For `Policy.arrival`: folds the newest turn into excerpts if the window is full and the turn can never fit. If
+    even short excerpts have no room, only the reference of the turn stays. The turn never fits if it exceeds the limit
+    even with markers in place of all that may be shortened: its reasoning, the results of the provider's own tools, or
+    the number of its calls are too much.
 
     Such a turn must go in any case. While it stays, old turns are compacted to make room for it, until nothing of them
     is left.

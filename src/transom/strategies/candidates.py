@@ -85,9 +85,9 @@ MAX_LEFT_OUT = 0.25
 
 
 def whole_spans(view: View, run: list[Slot]) -> list[Slot]:
-    """A run without the slots at its ends that hold only one half of a span: the call of a provider's own tool, or its
-    result. If more than `MAX_LEFT_OUT` of the run would go, it stays as it is: the dialect leaves out the half that
-    remains in the window."""
+    """A run, of at least one slot, without the slots at its ends that hold only one half of a span: the call of a
+    provider's own tool, or its result. If more than `MAX_LEFT_OUT` of the run would go, it stays as it is: the dialect
+    leaves out the half that remains in the window."""
     first = view.slot_index(run[0].first)
     start, stop = first, first + len(run)
     while start < stop and view.is_in_span(start):
@@ -197,12 +197,13 @@ def unsent_units(view: View, target: Target, *, over: float = 0) -> Iterator[Uni
 
 
 def is_large(part: ShownPart, preview: int) -> bool:
-    """Whether a text is worth a stub with a preview of this many tokens: it is more than twice as long as its stub."""
+    """Whether what the window shows of a part has more than twice the tokens of its stub, with a preview of `preview`
+    tokens."""
     return part.shown_tokens > 2 * stub_size(preview)
 
 
 def stub_size(preview: int) -> int:
-    """Tokens of a stub with a preview of this many tokens, about."""
+    """The tokens of a stub with a preview of `preview` tokens, about."""
     return preview + STUB_MARKER
 
 

@@ -142,8 +142,9 @@ class KeepTools(Struct, frozen=True):
     """Protects, for each of some tools, the newest turn that called it: for example the newest todo list. At most
     `most` turns are protected, the newest ones.
 
-    A turn of more than min(`tokens`, `fraction` of the usable tokens) is passed over, and so is a turn with calls that
-    have no result yet: then the next older turn with a call of that tool is protected.
+    `names`: the names of the tools; or "tool:argument", such as "read_file:path", which protects the newest turn for
+    each value of that argument. A turn of more than min(`tokens`, `fraction` of the usable tokens) is passed over, and
+    so is a turn with calls that have no result yet: then the next older turn with a call of that tool is protected.
     """
 
     names: tuple[str, ...]

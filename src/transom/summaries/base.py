@@ -18,9 +18,9 @@ from transom.errors import ProviderError
 
 
 class Ask(Struct, frozen=True, kw_only=True, eq=False):
-    """One request to the summarizer's model: keyword arguments of the SDK's call, without the model, in the dialect
-    that `Model.dialect` names.
+    """One request to the summarizer's model.
 
+    `request`: keyword arguments of the SDK's call, without the model, in the dialect that `Model.dialect` names.
     `max_tokens`: the most tokens of the answer; None: what the provider object sets, else the API's own limit.
     `compacts`: `request` asks for the provider's own compaction (`Dialect.compaction_request`).
     """
@@ -32,7 +32,8 @@ class Ask(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The model's answer to an `Ask`. `called_tools`: it has a tool call."""
+    """The model's answer to an `Ask`: its `text`. `called_tools`: it has a tool call. `usage`: what the provider
+    reported; None if nothing. `turn`: all of the answer, as a turn of the model; None if only the text is known."""
 
     text: str
     """The text of the answer."""
@@ -44,7 +45,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """What a summarizer knows of the model that it asks.
+    """What a summarizer knows of the model that it asks: its name, its dialect, and the size of its context window in
+    tokens.
 
     If it is the model of the conversation (`same_as_live`), a summary request that begins with the conversation's last
     request reads that part from the prompt cache.

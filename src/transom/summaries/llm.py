@@ -60,6 +60,7 @@ MOST_OVERFLOWS = 3
 class LlmSummarizer(Struct, frozen=True, kw_only=True):
     """A summarizer that asks a model what has changed, and merges the changes into one rolling summary.
 
+    - `prompts`: what the model is asked, and for which sections.
     - `fork`: whether the live request is forked where that is possible. If not, the turns are sent as flat text.
     - `share`: how much of the model's context window a request with flat text may fill.
     - `retries`: how often such a request is sent again after an answer that cannot be used.

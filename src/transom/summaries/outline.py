@@ -47,8 +47,8 @@ class Section(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
-    """One line of a summary. `section`: the key of its section. `rounds`: how many summaries have been made since it
-    was done; 0 while it is not."""
+    """One line of a summary. `section`: the key of its section. `status`: "active", "blocked" or "done". `rounds`: how
+    many summaries have been made since it was done; 0 while it is not."""
 
     id: str
     section: str
@@ -81,7 +81,7 @@ class Addition(Struct, frozen=True):
 
 
 class Update(Struct, frozen=True):
-    """A change of an item. None leaves the field as it is."""
+    """A change of the item with this id: its new status and text. None leaves the field as it is."""
 
     id: str
     status: Status | None = None
@@ -99,7 +99,7 @@ class Delta(Struct, frozen=True):
 
 
 def outline_of(stored: Mapping[str, object] | None) -> Outline:
-    """The outline that a summary stored; an empty one if there is none, or none that this version reads."""
+    """The outline in `Summary.state`. An empty one if `stored` is None, or is no outline that this version reads."""
     try:
         return msgspec.convert(stored or {}, Outline)
     except msgspec.ValidationError:
@@ -107,12 +107,13 @@ def outline_of(stored: Mapping[str, object] | None) -> Outline:
 
 
 def stored(outline: Outline) -> Raw:
-    """An outline as `Summary.state` keeps it."""
+    """An outline as plain data, as `Summary.state` keeps it."""
     return msgspec.to_builtins(outline)
 
 
 def item_text(text: str) -> str:
-    """The text of an item: a line of about `ITEM_CHARACTERS` at most, in which nothing passes for a marker of ours."""
+    """The text of an item: one line of about `ITEM_CHARACTERS` at most, with a backslash before what could pass for a
+    marker of ours."""
     return quoting.disarmed(_shortened(text, ITEM_CHARACTERS))
 
 

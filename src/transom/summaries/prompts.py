@@ -135,9 +135,9 @@ class Prompts(Struct, frozen=True, kw_only=True):
             raise InvalidSetting("prompts.sections: at least one, and no key twice")
 
     def task(self, *, is_first: bool, words: int, focus: str, beside_record: bool = False) -> str:
-        """The end of a request: what the model is to do. `is_first`: there is no earlier summary. `words`: how many it
-        may write. `focus`: what to keep above all; may be empty. `beside_record`: the window shows a record beside the
-        summary."""
+        """The end of a request: what the model is to do. `is_first`: there is no earlier summary. `words`: how many
+        words it may write. `focus`: what to keep above all; may be empty. `beside_record`: the window shows a record
+        beside the summary."""
         headings = "\n".join(f"## {section.heading}\n({section.about})" for section in self.sections)
         sections = "\n".join(
             f'"{section.key}"{" (as it is now)" if section.is_current else ""}: {section.about}'
@@ -150,7 +150,8 @@ class Prompts(Struct, frozen=True, kw_only=True):
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """A text with its placeholders filled in. What is filled in is not searched again."""
+    """A text with its placeholders filled in. A placeholder that is not in `places` stays. What is filled in is not
+    searched again."""
     return _PLACE.sub(lambda found: places.get(found[1], found[0]), text)
 
 
@@ -256,5 +257,6 @@ PROMPTS = {
 
 
 def prompts_named(policy: str) -> Prompts:
-    """The prompts of a named policy; the default ones if it has none of its own."""
+    """The prompts of a named policy, whose settings ("codex:…") do not matter; the default ones if it has none of its
+    own."""
     return PROMPTS.get(policy.partition(":")[0], PROMPTS["summary"])

@@ -102,7 +102,7 @@ def rehydrated(
 
 
 def is_compacted(view: View) -> bool:
-    """Whether turns were folded since the last request."""
+    """Whether the newest fold is newer than the last request. False if there is no fold."""
     for seq in range(view.length - 1, -1, -1):
         body = view.fetch(seq).body
         if isinstance(body, (Fold, Sent)):

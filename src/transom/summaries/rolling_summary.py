@@ -74,7 +74,8 @@ def notes_of(want: Summarise) -> tuple[str, ...]:
 
 
 def with_first_request(outline: Outline, sections: Sequence[Section], want: Summarise) -> Outline:
-    """The outline; if it has nothing on the user's intent, with the first request in the user's words."""
+    """The outline; if it has nothing on the user's intent, with the first request of the new turns, in the user's
+    words. Messages that a program wrote do not count."""
     if outline.of(INTENT_SECTION) or INTENT_SECTION not in {section.key for section in sections}:
         return outline
     requests = (turn.facts[0] for turn in want.turns if isinstance(turn.facts[0], User) and not turn.injected)
@@ -142,8 +143,8 @@ def finished_summary(
 
 
 def input_tokens(want: Summarise, turns: Sequence[SourceTurn], counter: TokenCounter, most: int) -> int:
-    """The tokens of the summary before, of the new notes and of these turns. Counting stops when there are more than
-    `most`."""
+    """The tokens of what a summary is made of: the summary before, the new notes and these turns. Counting stops once
+    there are more than `most`, so a result above `most` may be too low."""
     total = sum(counter.count(texts.to_the_letter(note)) + 1 for note in want.notes)
     total += counter.count(want.prior.text) if want.prior is not None else 0
     for turn in turns:
@@ -156,5 +157,5 @@ def input_tokens(want: Summarise, turns: Sequence[SourceTurn], counter: TokenCou
 
 
 def unique(values: Iterable[str]) -> tuple[str, ...]:
-    """The values that are not empty, each once, where it comes first."""
+    """The values that are not blank, each once, in the order in which they first come."""
     return tuple(dict.fromkeys(value for value in values if value.strip()))

@@ -73,7 +73,7 @@ def boundary_named(boundary: str) -> str:
 
 
 def boundary_line(boundary: str, label: str) -> str:
-    """A line that separates data. Only lines with the boundary in them do."""
+    """A line that separates data, with a label. A line is a boundary only if it has the boundary word in it."""
     return f"=== {boundary} {label} ==="
 
 
@@ -94,7 +94,8 @@ def data_text(boundary: str, summary: str, pieces: Sequence[Piece]) -> str:
 
 
 def text_of(fact: Fact) -> str:
-    """The words of a fact. Images and files are named, not shown; reasoning is left out. Empty for recalled text."""
+    """The words of a fact, without its calls. Images and files are named, not shown; reasoning is left out. Empty for
+    recalled text."""
     if isinstance(fact, Recalled):
         return ""  # its text is in the turn that it came from
     shown: list[str] = []
@@ -107,8 +108,8 @@ def text_of(fact: Fact) -> str:
 
 
 def results_of(turn: SourceTurn) -> Iterator[tuple[Call, ToolResult | None]]:
-    """Yield the calls of a turn, in order, each with its result; None if it has none. Nothing for a message of anybody
-    but the model."""
+    """Yield the calls of a turn, in order, each with its result; None in place of a result that the turn does not have.
+    Yields nothing if the message is not the model's."""
     head, *rest = turn.facts
     open_results = [fact for fact in rest if isinstance(fact, ToolResult)]
     for index, call in enumerate(head.calls if isinstance(head, Assistant) else ()):

@@ -99,7 +99,8 @@ def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str]
 
 
 def outline_text(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = ()) -> str:
-    """An outline as text for the model that is to bring it up to date: each item with its id and status."""
+    """An outline and notes as text for the model that is to bring the outline up to date: each item with its id and
+    status, under the heading of its section."""
     lines = [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)] if notes else []
     for section in sections:
         if items := outline.of(section.key):
@@ -108,7 +109,7 @@ def outline_text(outline: Outline, sections: Sequence[Section], notes: Sequence[
 
 
 def holds(text: str, value: str) -> bool:
-    """Whether a value is in a text, and not only as a part of a longer word or number."""
+    """Whether a value is in a text, and not only as a part of a longer word or number. The value must not be empty."""
     at = text.find(value)
     while at >= 0:
         end = at + len(value)

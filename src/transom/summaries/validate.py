@@ -48,7 +48,8 @@ _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 
 class Unusable(SummaryFailed):
-    """An answer that cannot be used. `reason`: in our own words, without any of the answer's."""
+    """An answer of the model that cannot be used. `reason`: in our own words, without any of the answer's; the message
+    also quotes `text`, a part of the answer."""
 
     def __init__(self, reason: str, text: str = "") -> None:
         self.reason = reason
@@ -89,9 +90,9 @@ def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = (), 
 
 
 def check_words(delta: Delta, source: Iterable[str]) -> None:
-    """Raises Unusable if hardly any words of what is added occur in the source: fewer than 25%, or 10% in Chinese,
-    Japanese and Korean. Then it is nonsense, about something else, or in another language. With fewer than
-    `CHECKED_WORDS` different words nothing is checked."""
+    """Raises Unusable if hardly any words of what a delta adds occur in the texts of `source`: fewer than 25%, or 10%
+    in Chinese, Japanese and Korean. Then it is nonsense, about something else, or in another language. A delta that
+    adds fewer than `CHECKED_WORDS` different words is not checked."""
     added = " ".join([*(one.text for one in delta.add), *(change.text or "" for change in delta.update)])
     words = words_in(added)
     if len(words) < CHECKED_WORDS:

@@ -41,7 +41,7 @@ SNAPSHOT_GROWTH = 1.25
 
 
 Subscriber = Callable[[View, View, Sequence[Entry]], None]
-"""Called behind each append, also one of another writer: the view before, the view after, the entries."""
+"""Called after each append, also one of another writer: the view before, the view after, the entries."""
 
 NAMED_CALLS = 8
 """How many open calls a warning names."""
@@ -68,8 +68,8 @@ class LogWriter:
         self._mark_saved(self.view.length)
 
     def subscribe(self, callback: Subscriber, *, only: type = object) -> Callable[[], None]:
-        """Have `callback` called behind each append that has a body of the type `only`. Returns a function that ends
-        the subscription."""
+        """Have `callback` called after each append that has a body of the type `only`, also after those of other
+        writers, when they are read. Returns a function that ends the subscription."""
         self._subscribers = (*self._subscribers, (callback, only))
 
         def unsubscribe() -> None:
@@ -78,7 +78,7 @@ class LogWriter:
         return unsubscribe
 
     def count_with(self, counter: FormatCounter) -> None:
-        """Build the view anew, with the sizes that this counter gives: another dialect has others."""
+        """Build the view anew, with the sizes that this counter gives: in another dialect the sizes are different."""
         self.view = open_view(self.log, counter)
         self._mark_saved(self.view.length)
 
@@ -147,7 +147,8 @@ class LogWriter:
                 return entries
 
     def append_plan(self, done: Plan) -> bool:
-        """Append a plan that was made for the newest view. False if another writer came first: then plan again."""
+        """Append a plan that was made for the newest view. Returns False, with nothing stored, if another writer came
+        first: its entries are read, and the caller must plan again."""
         return self._append(done.entries, apply(done.before, done.entries[done.before.length - self.view.length :]))
 
     def _append(self, entries: Sequence[Entry], after: View) -> bool:
@@ -171,7 +172,7 @@ class LogWriter:
 
     @property
     def owner(self) -> Owner:
-        """Whose conversation it is, or will be with its first entry."""
+        """Whose conversation the first entry says it is; of an empty log, whose it will be."""
         return owner_of(self.log) if len(self.log) else self.wanted_owner or Owner()
 
     def catch_up(self) -> None:
@@ -221,8 +222,8 @@ class LogWriter:
 
 
 def tagged(meta: Meta | None, tags: Meta) -> Meta | None:
-    """The meta data of a fact, with the mode, run and agent of `tags` where it names none. `meta` itself, also None, if
-    neither names any."""
+    """The meta data of a fact, with the mode, the run and the agent of `tags` where `meta` names none. `meta` itself,
+    also None, if neither names any."""
     own = meta or Meta()
     names = {name: getattr(own, name) or getattr(tags, name) for name in ("mode", "run_id", "agent_id")}
     return replace(own, **names) if any(names.values()) else meta

@@ -13,7 +13,7 @@ from transom.wire.media import translate_media
 
 
 class McpResult(NamedTuple):
-    """The content of a result as parts of the chat API, and whether the tool failed."""
+    """What an MCP tool returned: its content as parts of the OpenAI Chat API, and whether the tool failed."""
 
     parts: list[Raw]
     failed: bool

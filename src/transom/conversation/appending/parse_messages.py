@@ -84,7 +84,8 @@ def _takes(dialect: Dialect, messages: Sequence[object]) -> bool:
 
 
 def user_message(dialect: Dialect, value: object) -> Fact:
-    """Return what a user says, parsed. Raises InvalidMessage for what is no message, and for one with nothing in it."""
+    """Return what a user says as a fact. `value`: a text, a content part, or a list of parts in the form of the
+    dialect. Raises InvalidMessage for anything else, and for a message with nothing in it."""
     fact = dialect.parse_user(_content("user", value))
     if is_empty(fact):
         raise InvalidMessage("user", "the message is empty, and no provider takes that")
@@ -245,7 +246,8 @@ _PART_KEYS = frozenset(("text", "inlineData", "inline_data", "fileData", "file_d
 
 
 def tool_content(value: object) -> str | list[Any] | Raw:
-    """Return a tool's answer: a text, an object, a list of content parts; any other JSON value becomes its JSON text.
+    """Return a tool's answer: a text, an object, or a list of content parts; any other JSON value becomes its JSON
+    text. A list counts as content parts if every item looks like a part of some API.
 
     Raises InvalidMessage for what is not JSON.
     """

@@ -68,12 +68,12 @@ class PartialReply(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_turn(cls, turn: Assistant, usage: Usage | None) -> Self:
-        """What a turn has that is not complete."""
+        """The text and the reasoning of a turn that was not completed, with this usage."""
         return cls(text=said_in(turn), reasoning="\n".join(thought.text for thought in turn.reasoning), usage=usage)
 
 
 class CutReply(ProviderError):
-    """The stream of a reply broke off. `partial`: what had arrived."""
+    """The stream of a reply broke off: a ProviderError of the kind "connection". `partial`: what had arrived."""
 
     def __init__(self, partial: PartialReply) -> None:
         self.partial = partial

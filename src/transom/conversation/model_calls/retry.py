@@ -69,7 +69,8 @@ class Retry(Struct, frozen=True, kw_only=True):
                 )
 
     def wait_before(self, attempt: int) -> float:
-        """Seconds before an attempt, from number 2 on; the first attempt is number 1 and does not wait."""
+        """Seconds to wait before attempt number `attempt`, which must be 2 or more, if the provider names no wait:
+        `wait`, doubled for each attempt after the second, and at most `longest`."""
         return min(self.longest, self.wait * 2.0 ** min(attempt - 2, 60))
 
 
@@ -123,9 +124,11 @@ class FailedAttempt(Struct, frozen=True, kw_only=True):
 
 
 class Attempts(Generic[P]):
-    """The attempts at one reply: which provider is next, and with which limit of the answer.
+    """The attempts at one reply: counts them, and decides after each failure what follows.
 
-    In a loop of the caller's own, which has no providers, the name of the model stands in their place.
+    `providers`: whom to ask, in order, at least one. In a loop of the caller's own, which has no providers, the name of
+    the model stands in their place. `max_tokens`: the most tokens of the answer, for the next attempt; None for no
+    limit of ours. `number`: of the next attempt, from 1, over all providers.
     """
 
     def __init__(self, retry: Retry, providers: Sequence[P], max_tokens: int | None) -> None:
@@ -144,7 +147,7 @@ class Attempts(Generic[P]):
 
     @property
     def provider(self) -> P:
-        """The provider to ask next."""
+        """The provider to ask in the next attempt."""
         return self._providers[0]
 
     def after(self, error: ProviderError, request: Request) -> FailedAttempt:
@@ -174,7 +177,8 @@ class Attempts(Generic[P]):
         return FailedAttempt(kind=error.kind, text=text, error=error)
 
     def cannot_shrink(self, why: BudgetImpossible | str) -> ProviderError:
-        """The error to give up with when the model refused a request of which nothing more can be left out."""
+        """The ProviderError, of the kind "overflow", to give up with when the model refused a request of which nothing
+        more can be left out. `why`: the bill, or a text; the error quotes it."""
         refused = self.refused
         # a bill names its own ways out, with their numbers
         known = isinstance(why, BudgetImpossible) and bool(why.ways_out)

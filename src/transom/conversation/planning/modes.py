@@ -104,8 +104,8 @@ class ModeSettings(Struct, frozen=True, kw_only=True):
     def head_and_state(
         self, view: View, sent_text: str, *, at_break: bool = False
     ) -> tuple[str | None, dict[str, str]]:
-        """The system prompt of the next request, and the state to announce. None in place of a system prompt: the sent
-        one, `sent_text`, stays, and the state says what is different from it.
+        """The system prompt of the next request, and the state to announce, by key. None in place of a system prompt:
+        the text that was sent, `sent_text`, stays, and the state says what is different from it.
 
         `at_break`: the prefix breaks anyway, so that a new system prompt costs little more.
         """
@@ -174,7 +174,8 @@ def checked_mode(mode: object, profile: object, directive: object) -> tuple[Mode
 
 
 def mode_notes(view: View) -> dict[str, str]:
-    """What the notes of modes say now, by key. Notes of a caller's own state under the same keys are left out."""
+    """What the notes of modes say now, by key (`BANNER`, `RULES` and the others). Notes of a caller's own state under
+    the same keys are left out, and so is what was removed."""
     found: dict[str, str] = {}
     for key in (RULES, TOOL_POLICY, PERSONA, BANNER, DIRECTIVE, STEP, STEP_CONTEXT):
         seq, text = view.notes.get(key, (0, ""))
@@ -196,7 +197,7 @@ def _check_texts(name: str, settings: Profile | Directive | None) -> None:
 
 
 def system_text(messages: Sequence[Instruction]) -> str:
-    """The text of a system prompt."""
+    """The text of a system prompt, with an empty line between messages. Parts that are no text are left out."""
     return _joined(*("".join(part.text for part in each.parts if isinstance(part, Text)) for each in messages))
 
 
@@ -216,8 +217,8 @@ def change_of(before: str, settings: ModeSettings, view: View, done: Plan) -> Mo
 
 
 def breaks_half(view: View, done: Plan) -> bool:
-    """Whether a plan breaks the prefix so early that a new head costs little more: more than half of it is read again
-    anyway."""
+    """Whether a plan breaks the cached prefix so early that a new head costs little more: less than half of the last
+    request's tokens are kept. `view`: before the plan."""
     return done.window.breaks is not None and 2 * done.window.shared_tokens < view.sent_tokens
 
 

@@ -118,8 +118,8 @@ class RequestPlanner:
     # ---- settings
 
     def fork(self, log: StoredLog) -> RequestPlanner:
-        """The planner of a fork, whose log this is. It has these settings, and what no setting says: the tags, the
-        mode, and the model with its limits."""
+        """The planner of a fork, whose log is `log`. It takes over the settings, and also what is in no setting: the
+        tags, the mode, and the model with its limits."""
         self._share_earlier()
         other = RequestPlanner(log, self.settings)
         other.writer.tags, other.mode = self.writer.tags, self.mode
@@ -261,8 +261,8 @@ class RequestPlanner:
             raise InvalidMessage("request", f"another writer's reply, entry {said}, has answered meanwhile")
 
     def last_request(self) -> tuple[Raw, int] | None:
-        """The request that was sent last, as arguments of the SDK, and its tokens. None if this process has sent none,
-        or none in the present dialect."""
+        """The request that was sent last, as arguments of the SDK, and the tokens of its window, calibrated. None if
+        this process has sent none, or none in the present dialect."""
         if self._sent_window is None:
             return None
         window = self._sent_window[1]
@@ -330,18 +330,22 @@ class RequestPlanner:
                 )
 
     def window(self, tools: Sequence[ToolLike] | None, state: Mapping[str, State] | None, view: View | None) -> Window:
-        """The window that `request` would send now, or on another `view` of the log. Nothing is appended."""
+        """The window that `request` would send now, or on another `view` of the log. `tools`, `state`: as for
+        `request`. Nothing is appended. Raises BudgetImpossible; InvalidSetting or InvalidMessage for wrong `tools` or
+        `state`."""
         options = self._options_for(tools, state)
         if view is not None:
             return self._plan(view, options).window
         return self._request_in_flight(options) or self._plan_next(options, tools, state)[1].window
 
     def plan_again(self) -> Plan:
-        """The plan of the next request, with the head and the state of the last one."""
+        """The plan of the next request, with the head and the state of the last one. Nothing is appended. Raises
+        BudgetImpossible."""
         return self._plan(self.view, self.options)
 
     def compaction_want(self, asked: SummaryOptions) -> Summarise | None:
-        """The summary that a compaction now would ask for first; None if it would ask for none."""
+        """The summary that `compact` would show if it were made first; None if no strategy asks for one. `asked`: the
+        options for the summary."""
         wants = compaction(self._plan_request(self.view, self.options, summary_options=asked))[1]
         return wants[0] if wants else None
 

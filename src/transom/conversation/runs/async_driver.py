@@ -182,7 +182,8 @@ class AsyncSteps:
     # ---- work
 
     async def perform(self, work: Any) -> object:
-        """Do a piece of work, other than to stream or to run tools."""
+        """Do a piece of work, other than to stream or to run tools, and return its outcome. A ProviderError is
+        returned, not raised. Raises RunStopped once `cancel` is set."""
         return await self._wait(partial(self._perform, work), partial(self._keep_late, work))
 
     def _keep_late(self, work: Any, outcome: object) -> None:

@@ -97,8 +97,8 @@ class ToolJob:
         self._log_late: Callable[[ToolOutcome], object] | None = None
 
     def finish(self, outcome: ToolOutcome) -> bool:
-        """Set the outcome of the tool. Returns False if the call was given up before: then the outcome is late, and is
-        logged as a late result behind the one that says so."""
+        """Set the outcome of the tool. Returns False if the call was given up before. Then the outcome is late: it is
+        logged as a late result, behind the result that says that nobody waits for the tool any more."""
         with self._lock:
             if self.outcome is None:
                 self.outcome = outcome
@@ -127,19 +127,20 @@ CURRENT_JOB: ContextVar[ToolJob] = ContextVar("transom_tool_job")
 
 
 class Approve(Struct, frozen=True, eq=False):
-    """Ask the user whether a call may run."""
+    """Work for a driver: ask `RunOptions.approve` whether the call of `job` may run."""
 
     job: ToolJob
 
 
 class RunTools(Struct, frozen=True, eq=False):
-    """Start these calls, all at once, and wait for the next that is done of all that were started."""
+    """Work for a driver: start the calls of `jobs`, all at the same time, then wait until any call that was started is
+    done. Without jobs nothing is started. The outcome is the job that is done, each job once."""
 
     jobs: tuple[ToolJob, ...] = ()
 
 
 class Sleep(Struct, frozen=True, eq=False):
-    """Wait `seconds`."""
+    """Work for a driver: wait `seconds`."""
 
     seconds: float
 

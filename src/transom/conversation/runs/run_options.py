@@ -166,7 +166,8 @@ def _last_answer(view: View) -> str | None:
 
 
 def check_options(options: RunOptions) -> None:
-    """Check the settings of a later run, whose provider may not be known yet. Raises InvalidSetting."""
+    """Check the options of a run that begins later and whose provider may not be known yet, such as a sub-agent's.
+    Raises InvalidSetting."""
     _settings(options, stream=False, needs_provider=False)
 
 

@@ -130,7 +130,8 @@ def _complete(work: CallModel, cancel: Cancel | None) -> Generator[Event, None, 
 
 
 def feed_left_chunk(work: CallModel, chunk: object) -> None:
-    """Feed a chunk that had arrived when the run stopped to the accumulator: it may have the usage of the request."""
+    """Feed a chunk that had arrived when the run stopped to the accumulator: it may have the usage of the request. A
+    chunk that cannot be read is ignored."""
     assert work.accumulator is not None
     with suppress(InvalidMessage):
         work.accumulator.feed(chunk)
@@ -274,7 +275,7 @@ def call_tool(job: ToolJob) -> ToolOutcome:
 
 
 def as_outcome(value: object) -> ToolOutcome:
-    """What a tool returned, as an outcome; a sub-agent returns one."""
+    """What a tool returned, as an outcome. A `ToolOutcome`, which a sub-agent returns, stays as it is."""
     return value if isinstance(value, ToolOutcome) else ToolOutcome(content=value)
 
 

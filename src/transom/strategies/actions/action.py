@@ -52,13 +52,14 @@ _SAYS_WHAT_IT_IS = re.compile(r"\S\s+\S|[^\W\d_][\w.]*[/@_-]\w|\d-\d|://")
 class Action(Struct, frozen=True, gc=False):
     """What a call did.
 
-    - `tool`: its name. `kind`: what it does (see `ToolRow`).
-    - `about`: what it was about, in at most `ABOUT` characters; `text`: the same, in at most `TEXT`.
-    - `names`: the files and objects that it names. `changes`: those that it changes if it succeeds. `is_changing`: the
-      name of its tool says that it changes something, as `create_ticket` does, even if no argument names what.
-    - `commands`: what it runs in a shell.
-    - `edits`: what it puts in place of what. `edited_line`: the most informative line of them; `adds_line`: whether
-      they add it or take it away.
+    - `tool`: the name of the tool. `kind`: what the tool does (see `ToolRow`).
+    - `about`: what the call was about, in at most `ABOUT` characters; `text`: the same, in at most `TEXT`.
+    - `names`: the files and objects that the call names. `changes`: those that it changes if it succeeds.
+      `is_changing`: the name of the tool says that it changes something, as `create_ticket` does, even if no argument
+      names what.
+    - `commands`: what the call runs in a shell.
+    - `edits`: what the call puts in place of what. `edited_line`: the most informative line of the edits; `adds_line`:
+      whether they add that line or take it away.
     """
 
     tool: str
@@ -75,35 +76,37 @@ class Action(Struct, frozen=True, gc=False):
 
     @property
     def is_run(self) -> bool:
-        """Whether it runs a command, or types into one that runs."""
+        """Whether the call runs a command, or types into a command that runs."""
         return self.kind in _RUNS
 
     @property
     def is_edit(self) -> bool:
-        """Whether its tool changes files, or writes down a plan. A shell command that changes files is no edit."""
+        """Whether the tool changes files, or writes down a plan. A shell command that changes files is no edit."""
         return self.kind in {"edit", "delete", "plan"}
 
     @property
     def is_view(self) -> bool:
-        """Whether all that its commands do is to print files."""
+        """Whether all that the commands of the call do is to print or search files. Commands such as `cd` do not count.
+        False without commands."""
         roles = {one.role for one in self.commands} - {"beside"}
         return bool(roles) and roles <= {"shows", "finds"}
 
     @property
     def finds(self) -> bool:
-        """Whether exit code 1 is no failure of its commands: the first or the last of them searches or compares
-        (`grep`, `find`, `diff`, `test`)."""
+        """Whether exit code 1 is no failure of the commands: the first or the last of them searches or compares
+        (`grep`, `find`, `diff`, `test`). Commands such as `cd` do not count."""
         main = [one for one in self.commands if one.role != "beside"]
         return bool(main) and "finds" in {main[0].role, main[-1].role}
 
     @property
     def echoes(self) -> bool:
-        """Whether it may print the exit code of one of its commands."""
+        """Whether the output may have the exit code of a command in it: the call runs `echo` or `printf`, or no table
+        knows its tool."""
         return self.kind == "other" or any(one.program in {"echo", "printf"} for one in self.commands)
 
     @property
     def deleted(self) -> frozenset[str]:
-        """The files that are gone after it, if it succeeds."""
+        """The files that are gone after the call, if it succeeds."""
         gone = self.changes if self.kind == "delete" else frozenset(one.file for one in self.edits if one.deletes)
         for one in self.commands:
             gone = gone | one.changes if one.role == "deletes" else gone - one.changes
@@ -115,7 +118,7 @@ UNKNOWN = Action("", "other")
 
 
 def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
-    """What a call did, by the first row of the table that fits."""
+    """What a call did, by the first row of the table `tools` that fits."""
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     words = verbs(call.name, values)
     edits = file_edits_in(values)
@@ -182,8 +185,9 @@ def _named(call: Call, values: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
-    """The command that a call runs in a shell; "" if it runs none. If the only argument is a program (JavaScript), the
-    commands in its `cmd: "…"`, a line each. `values`: what `arguments` gives for the call."""
+    """The command that a call runs in a shell; "" if the tool is no shell. Arguments that are no JSON are a program
+    (JavaScript): of it, the commands that it gives as `cmd: "…"`, one in a line. `values`: what `arguments` gives for
+    the call."""
     if not tool_words(call.name) & SHELL:
         return ""
     if len(values) == 1 and not values[0][0]:

@@ -67,7 +67,7 @@ for _row in sorted(PROGRAMS, key=lambda row: -len(row.split())):
 
 
 def is_shell(program: str) -> bool:
-    """Whether a program is a shell. Its last argument is then a command."""
+    """Whether a program, a name or a path, is a shell: bash, sh or zsh."""
     return program.rpartition("/")[2] in {"bash", "sh", "zsh"}
 
 
@@ -112,10 +112,12 @@ _NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
 class Command(Struct, frozen=True, gc=False):
     """What a simple command does.
 
-    - `program`: with its verb ("git commit"); `role`: what it does. `folder`: where it runs; "" if that is not known.
-    - `words`: a hash of its words and its input, which tells it from others of the program.
+    - `program`: with its verb ("git commit"); `role`: what it does (see `Role`). `folder`: where it runs; "" if that is
+      not known.
+    - `words`: a hash of its words and its input, which tells it from other commands of the program. Another process has
+      other hashes.
     - `changes`: the files that it changes. `title`: of what it makes, such as a commit; else empty.
-    - `end`: the operator behind it. `start`, `stop`: where its words stand in the text.
+    - `end`: the operator behind it, "" at the end of the text. `start`, `stop`: where its words stand in the text.
     """
 
     program: str
@@ -168,12 +170,14 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
 
 
 def paths_in(text: str) -> frozenset[str]:
-    """The words among the first 4,000 characters that look like paths: with a slash or an extension."""
+    """The words of a command that look like paths, with a slash or an extension. Only the first 4,000 characters are
+    read."""
     return frozenset(_PATH.findall(text[: SCANNED_COMMAND // 4]))
 
 
 def is_file(word: str) -> bool:
-    """Whether a word of a command may name a file."""
+    """Whether a word of a command may name a file: it is no option, no device, and has no blanks, wildcards or
+    variables."""
     return word.strip(".") != "" and _NO_FILE.isdisjoint(word) and not word.startswith(("-", "/dev/"))
 
 

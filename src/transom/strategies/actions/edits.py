@@ -79,12 +79,12 @@ def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
 
 
 def is_same_file(one: str, other: str) -> bool:
-    """Whether two names may be the same file: they are equal, or one path begins further in (`src/engine/load.py` and
-    `load.py`)."""
+    """Whether two names may be the same file: they are equal, or one is the end of the other's path (`load.py` and
+    `src/engine/load.py`)."""
     short, long = sorted((one.removeprefix("./"), other.removeprefix("./")), key=len)
     return short == long or long.endswith(f"/{short}")
 
 
 def file_of(path: str) -> str:
-    """The file of a path, without its folders."""
+    """The name of the file at the end of a path, without its folders."""
     return path.rpartition("/")[2]

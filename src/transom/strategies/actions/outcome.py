@@ -108,14 +108,15 @@ class Outcome(Struct, frozen=True, gc=False):
     """How a call ended.
 
     - `status`: "failed" if its exit code or its words say so; "refused" if somebody did not let it run; "running" if it
-      still ran when this came (in `session`). `code`: its exit code, if it is known.
+      still ran when this result came. `session`: the id under which it runs; else empty. `code`: its exit code; None if
+      that is not known.
     - `lines`: how many lines the result has; 0 if it is blank.
-    - `says`: the words that its line has of the result; "" if the number of lines says more. Of a refusal, in
-      our words, that it was one.
+    - `says`: the words that its line in a record has of the result; "" if the number of lines says more. Of a refusal,
+      in our words, that it was one.
     - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit.
-    - `receipt`: it only says that something was launched.
+    - `receipt`: the result only says that something was launched.
     """
 
     status: Status = "ok"
@@ -135,9 +136,9 @@ class Outcome(Struct, frozen=True, gc=False):
 
 
 def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
-    """How a call ended. It failed by its flag, its exit code or its first words; a command also by the summary of a
-    test run or, without an exit code, by a line that begins like an error; a read or an edit also if all that it gave
-    is one line that says what is not there or not allowed."""
+    """How a call ended. `action`: what the call did. A call failed by the flag, the exit code or the first words of its
+    result; a command also by the summary of a test run or, without an exit code, by a line that begins like an error; a
+    read or an edit also if all that it gave is one line that says what is not there or not allowed."""
     text = without_controls("\n".join(part.text for part in result.parts if isinstance(part, Text)))
     if result.failed:  # said by its flag
         text = text.removeprefix(texts.FAILED).lstrip()
@@ -189,8 +190,8 @@ def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
 
 
 def without_controls(text: str) -> str:
-    """A text as a terminal shows it: without control codes; of a line that was drawn several times (with a carriage
-    return), only what was drawn last."""
+    """A text as a terminal shows it: without control codes; of a line that was written several times (with a carriage
+    return), only what was written last."""
     if "\x1b" in text:
         text = _CONTROL.sub("", text)
     return _REDRAWN.sub("", text) if "\r" in text else text
@@ -282,8 +283,9 @@ def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
 
 
 def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> str:
-    """How a call ended, in a few words; empty if it succeeded and there is nothing else to say. The tool's own words
-    are in quotation marks, and left out if `quoted`, which follows below, begins with them."""
+    """How a call ended, in a few words; empty if the call succeeded and there is nothing else to say. `outcome`: None
+    if the call has no result. `quoted`: the quote of the result that will stand below this text; empty for none. The
+    tool's own words are in quotation marks, and left out if the quote begins with them."""
     if outcome is None:
         return "no result"
     if outcome.status == "refused":

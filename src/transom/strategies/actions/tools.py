@@ -85,9 +85,9 @@ SHORT_VERB = 20
 def verbs(tool: str, values: Sequence[tuple[str, str]]) -> set[str]:
     """The words that say what a call does: those of the tool's name.
 
-    If the name says that the tool changes something, and it is no shell, it may do several things: then the words of
-    the argument that says which (`command`), if the tables know one of them. An editor with the command "view" changes
-    nothing.
+    Only an editor that does several things says it in an argument: if the name says that the tool changes something and
+    is no shell, the words of its argument `command`, `action` or `operation` count in place of the name, if the tables
+    know one of them. So an editor with the command "view" changes nothing. `values`: the arguments of the call.
     """
     words = tool_words(tool)
     if words & SHELL or not words & CHANGING:

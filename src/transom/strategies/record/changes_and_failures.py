@@ -36,13 +36,13 @@ RARE = 12
 def changed_names(
     view: View, target: Target, index: Index, units: Sequence[Unit], size: float
 ) -> list[tuple[str, list[str]]]:
-    """The files or objects that these turns changed, the newest last, each with the entries that did.
+    """The files or objects that these turns changed, the newest last, each with the turns that changed it.
 
-    An entry is a text: what it did, if the result shows that, and the number by which the model reads it back
-    ("deleted 12"). Of many entries the first and the last are named, and how many there are.
+    A turn is a text: what it did, if the result shows that, and the number of its first entry, by which the model reads
+    it back ("deleted 12"). Of more than three turns the first and the last are named, and how many there are.
 
-    If there are more than a list may have, the first item counts the others ("12 more before") and has no entries.
-    `size`: tokens of the record; in a large one the list may be longer.
+    If there are more files and objects than a list may have, the first item counts the others ("12 more before") and
+    has no turns. `size`: tokens of the record; in a large one the list may be longer.
     """
     found: dict[str, list[str]] = {}
     by_file: dict[str, list[str]] = {}
@@ -81,7 +81,7 @@ def made_by(view: View, index: Index, unit: Unit) -> dict[str, str]:
 
 
 def entry_number(target: Target, seq: int) -> str:
-    """The number by which the model reads an entry back."""
+    """The number by which the model reads an entry back, as a text: the last word of its reference."""
     return target.reference(seq).rsplit(" ", 1)[-1]
 
 
@@ -99,9 +99,10 @@ def answered_failures(calls: Iterable[DoneCall]) -> dict[tuple[int, int], int]:
     completed the work; the key is the entry of the failed call's turn and the call's index in it. `calls`: the newest
     first.
 
-    In doubt it is not: a command is answered by the same command in the same folder, an edit by one that replaces the
-    same text, or that writes the whole file. A pipe hides how a command in it ended. Then it counts only if the summary
-    of its run stands in the output, or if both calls ran the same commands: how these fail is known."""
+    In doubt a failure counts as not answered: a command is answered by the same command in the same folder, an edit by
+    one that replaces the same text, or that writes the whole file. A pipe hides how a command in it ended. Then its
+    success counts only if the summary of its run stands in the output, or if both calls ran the same commands.
+    """
     found: dict[tuple[int, int], int] = {}
     runs: dict[object, int] = {}
     edits: dict[str, list[tuple[FileEdit, int]]] = defaultdict(list)

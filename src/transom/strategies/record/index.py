@@ -82,11 +82,12 @@ recorded conversations."""
 
 class Indexed(Struct, frozen=True, gc=False):
     """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
-    user or the model wrote it.
+    user or the model wrote it (`from_turn`).
 
-    `own_words`: those of its author, calls aside. `is_report`: another agent wrote it, in the user's place. `media`:
-    its images and files, in words. `role`, `calls` and `result` are what its line in a record needs; what a program
-    wrote in the user's place is a note, and announced state has no role: it comes again.
+    `role`: whose it is; "note" for what a program wrote in the user's place, empty for announced state, which comes
+    again. `media`: its images and files, in words. `calls`: what each call of a turn did. `result`: how a call ended;
+    None if the entry is no result. `own_words`: those of its author, calls aside. `is_report`: another agent wrote it,
+    in the user's place.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -110,8 +111,9 @@ NOTHING = Indexed()
 
 
 class DoneCall(NamedTuple):
-    """A call of a turn: the entry of the turn, the index of the call, what it did, the entry of its result (-1 if it
-    has none), and how it ended."""
+    """A call of a turn, and how it ended. `turn`: the first entry of the turn. `at`: the index of the call in it.
+    `action`: what the call did. `result`: the entry of its result, -1 if it has none. `outcome`: how it ended, None
+    without a result."""
 
     turn: int
     at: int
@@ -121,7 +123,8 @@ class DoneCall(NamedTuple):
 
 
 class Index:
-    """The index of the entries before `n`, as far back as `reach` tokens go."""
+    """The index of the entries before `n`, as far back as `reach` tokens go: `entries`, by seq, the oldest first.
+    `tools`: the table by which calls are read. Make one with `of`."""
 
     def __init__(self, reach: int, n: int = 0, tools: Sequence[ToolRow] = TOOLS) -> None:
         self.n, self.reach, self.tools = n, reach, tools
@@ -154,7 +157,7 @@ class Index:
         return index
 
     def prepare(self, view: View) -> None:
-        """Bring the word index up to date now, if a record has used it: so the next one need not wait."""
+        """Read the words of new entries now, if a record has used words before: so the next record need not wait."""
         if self.words.is_used:
             self.words.update(view, self)
 
@@ -192,8 +195,8 @@ class Index:
         return max(0, view.unit_of[next(iter(self.entries))]) if self.entries else view.length
 
     def near(self, view: View, tokens: int) -> int:
-        """As `first`, for the newest indexed entries alone: as many as make up `tokens` tokens, which must be above
-        0."""
+        """As `first`, for the newest indexed entries alone: as many of them as make up `tokens` tokens, which must be
+        above 0."""
         left, first = tokens, view.length
         for seq in reversed(self.entries):
             if left <= 0:
@@ -203,7 +206,8 @@ class Index:
         return max(0, view.unit_of[first]) if self.entries else view.length
 
     def weight(self, name: str) -> int:
-        """The weight of a name, in thousandths: by who mentioned it, and by how often."""
+        """The weight of a name, in thousandths: by whether the user or the model mentioned it, and by how many passages
+        have it."""
         weights = OF_TURNS if name in self._in_turns else OF_TOOLS
         return weights[min(len(weights) - 1, self._mentions.get(name, 1))]
 
@@ -212,7 +216,8 @@ class Index:
         return {name: entries[-1] for name, entries in self._changed.items()}
 
     def add(self, view: View, entry: Entry) -> None:
-        """Add the next entry of the log: its passages, names and changes. The oldest leave beyond `reach` tokens."""
+        """Add the next entry of the log: its passages, names and changes. The oldest entries leave the index where it
+        has more than `reach` tokens. `entry` must be entry number `n`; that is not checked."""
         mine = self._read(view, entry)
         self.n += 1
         if not mine.passages:
@@ -375,7 +380,7 @@ class WordIndex:
 
     @property
     def is_used(self) -> bool:
-        """Whether the words were needed yet."""
+        """Whether the words of any entry have been read."""
         return bool(self._of)
 
     def update(self, view: View, index: Index) -> WordIndex:

@@ -85,7 +85,7 @@ it. Only the first entry that is taken may have more by itself."""
 
 
 class MadeRecord(Struct, frozen=True):
-    """The text of a record, its tokens, and the entries that it quotes."""
+    """A record that was made: its text, its tokens, and the entries that it quotes, in order."""
 
     text: str
     tokens: int
@@ -95,14 +95,15 @@ class MadeRecord(Struct, frozen=True):
 def make_record(
     view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, talk: float = 0
 ) -> MadeRecord:
-    """The record of a run of slots in about `size` tokens; only a marker that the turns are left out, if that is too
-    few for a record without quotes.
+    """The record of a run of slots in about `size` tokens; if that is too few for a record without quotes, only a
+    marker that the turns are left out.
 
-    `folded`: all slots that this compaction folds. `talk`: how far talk outweighs work with tools (0 to 1).
+    `folded`: all slots that this compaction folds, those of `run` among them. `talk`: how far talk outweighs work with
+    tools (0 to 1).
 
     Passages are first chosen for the names in them, then, with the rest of the tokens for quotes, for their words. What
     a passage will take is only estimated: if the record turns out too large, less is quoted. Names fill what is left;
-    if it is too small even so, more is quoted.
+    if the record is too small even so, more is quoted.
     """
     found = _FoldedTurns(view, target, run, folded, talk)
     endings = found.endings(size)

@@ -58,7 +58,7 @@ QUESTIONS = ("?", "？")
 
 
 class MessageQuotes:
-    """Chooses what is quoted of the messages among these units: `chosen`."""
+    """Chooses what a record quotes of messages because of whose they are. `units`: the turns of the record."""
 
     def __init__(self, view: View, index: Index, units: Sequence[Unit]) -> None:
         self.view, self.index, self.units = view, index, units

@@ -43,8 +43,9 @@ _FENCES = ("```", "~~~")
 
 
 class OwnWords(Struct, frozen=True, gc=False):
-    """The words that the author of an entry wrote, in one of its texts. `number`: which of its texts. `spans`: where,
-    in order. `rate`: tokens for each character. `same`: a hash of the words, equal for equal words."""
+    """The words that the author of an entry wrote, in one of its texts. `entry`: its seq. `number`: which of its texts.
+    `spans`: where in that text, in order. `rate`: tokens for each character. `same`: a hash of the words, equal for
+    equal words."""
 
     entry: int
     number: int

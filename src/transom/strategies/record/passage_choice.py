@@ -48,10 +48,11 @@ TRIED = 2.0
 
 
 class PassageChoice:
-    """The passages chosen so far: `taken`, positions in the list in the order of choice, and the tokens `spent`.
+    """The passages chosen so far: `taken`, their positions in the list `passages` in the order of choice, and the
+    tokens `spent`.
 
-    A passage costs its own tokens, its margins, which a chosen neighbour shares, and the tag of its entry if it is the
-    first of that. The passages of one entry are adjacent in the list, and in order.
+    A passage costs its own tokens, its margins, which a chosen neighbour shares, and `tag` tokens if no passage of its
+    entry is chosen yet. The passages of one entry must be adjacent in the list, and in order.
     """
 
     def __init__(self, passages: Sequence[Passage], *, tag: float = TAG) -> None:
@@ -72,10 +73,12 @@ class PassageChoice:
         repeated: float = 0.0,
         factors: Sequence[float] = (),
     ) -> None:
-        """Choose more passages, for at most `budget` tokens.
+        """Choose more passages, for at most `budget` tokens, so that they bring as much as possible.
 
-        `items` of each passage are `worth` something, times the passage's factor; nothing if they are `covered`. Each
-        passage with an item leaves the share `repeated` of its worth to the next one. Ties go to the newer passage.
+        `items`: what each passage of the list brings, names or words. `worth`: the worth of an item; nothing if it is
+        in `covered`. `factors`: for each passage, by what the worth of its items is multiplied; empty for 1. Once a
+        passage with an item is chosen, the item is worth the share `repeated` of that in the next one. Ties go to the
+        newer passage.
         """
         prices, count, left = self._prices, len(self.passages), _Worth(worth, covered)
         left_of = left.__getitem__

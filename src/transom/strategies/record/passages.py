@@ -55,9 +55,10 @@ _BREAKS = _LINE, _SENTENCE, _BLANK
 class Passage(Struct, frozen=True, order=True, gc=False):
     """A span of one text of an entry.
 
-    `text`: which text of the entry. `tokens`: of the span alone. `margin`: the tokens that are quoted of each
-    neighbour, so that the names keep their surroundings. `names`: those that begin in it. `first`, `last`: whether it
-    is the first or last of its text, and so has no neighbour on that side.
+    `entry`: its seq. `text`: which of its texts (see `readable`). `start`, `end`: in characters of that text. `tokens`:
+    of the span alone. `margin`: the tokens that are quoted of each neighbour, so that the names keep their
+    surroundings. `names`: those that begin in the span. `first`, `last`: whether it is the first or last of its text,
+    and so has no neighbour on that side.
     """
 
     entry: int
@@ -112,7 +113,7 @@ class Argument(NamedTuple):
 
     @property
     def is_unquoted(self) -> bool:
-        """Whether it is never quoted: an edit takes it away, or it only says how long or how much."""
+        """Whether the argument is never quoted: an edit takes its text away, or it only says how long or how much."""
         return self.name in REPLACED or is_limit(self.name, self.value)
 
 
@@ -126,8 +127,9 @@ def arguments_in_text(call: Call) -> Iterator[Argument]:
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:
-    """The spans into which a text is split: all of it, or only `MOST` characters, half of them at each
-    end. Short lines are joined; long ones end at a sentence's end, a blank or a comma. `rate`: tokens a character."""
+    """The spans into which a text is split, in order. They cover all of it, or of a text of more than `MOST` characters
+    as many, half of them at each end. Short lines are joined; long ones end at a sentence's end, a blank or a comma.
+    `rate`: tokens a character."""
     scale = DENSE if rate > 0.5 else 1.0
     core, stop = int(CORE * scale), len(text)
     if 0 < stop <= WHOLE * scale:
@@ -193,7 +195,8 @@ def between_words(text: str, at: int) -> int:
 
 
 def quoted_spans(text: str, spans: list[Span]) -> str:
-    """These spans of a text, with a mark in each gap; at the beginning and at the end where a line is cut."""
+    """These spans of a text as one quote, with a mark in each gap, and also at the beginning and at the end if the line
+    there is cut. The spans must be in order and must not overlap. Empty without spans."""
     if not spans:
         return ""
     inner = text[spans[0][0] : spans[0][1]].strip("\n")

@@ -59,13 +59,13 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The line of the call, without its quotes."""
+        """The line of the call, without its quotes: the tool, what the call was about, and how it ended."""
         about = f"{self.tool} {self.subject}" if self.subject else self.tool
         return ": ".join(filter(None, (about, self.outcome)))
 
     @property
     def words(self) -> str:
-        """The line without the tool."""
+        """The line of the call, without the tool and without quotes."""
         return ": ".join(filter(None, (self.subject, self.outcome)))
 
 
@@ -84,7 +84,8 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
 
     @property
     def is_quoted(self) -> bool:
-        """Whether it has lines of its own, since something of it is quoted or a call of it stands in for a quote."""
+        """Whether the turn has lines of its own, because something of it is quoted, or a call of it stands in for a
+        quote."""
         return bool(self.words) or any(call.quotes or call.chosen for call in self.calls)
 
     @property
@@ -95,8 +96,8 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
 
 def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str], room: float) -> str:
     """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
-    turns without quotes take about `room` tokens: the newest in detail, the older ones as counts. Those
-    that changed something keep their details until all take `MORE_FOR_CHANGES` times as much more."""
+    turns without quotes take about `room` tokens: the newest in detail, the older ones as counts. Turns that changed
+    something keep their details beyond that room too, until all have `MORE_FOR_CHANGES` times as many tokens more."""
     with_line = [turn for turn in _with_paths(turns) if turn.calls or turn.words or turn.media or turn.names]
     blocks = [list(block) for _, block in groupby(with_line, key=lambda turn: turn.is_quoted)]
     lines: list[list[str]] = []

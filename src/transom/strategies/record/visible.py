@@ -44,8 +44,8 @@ def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
 
 
 def covered_names(index: Index, view: View, one: Visible) -> frozenset[str]:
-    """The names of `one` that need no other quote. If a call has changed something since a fold quoted it, the name of
-    what was changed needs a quote again."""
+    """The names in what the window shows of `one` that need no other quote. If a call has changed something since a
+    fold quoted it, the name of what was changed needs a quote again."""
     names = visible_names(index, view, one)
     if not isinstance(one, FoldedSlot):
         return names

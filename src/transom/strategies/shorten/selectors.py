@@ -28,10 +28,10 @@ FILE_ARGUMENTS = (*PATHS, "uri")
 
 
 class VisibleResult(Struct, frozen=True):
-    """A tool result in the window, with its call.
+    """A tool result in the window, with its call and the unit of both.
 
     `entry`: the seq of the result. `index`: of the call in its turn. `parts`: the texts of the result. `free`: whether
-    a strategy may trim it (see `may_trim`); never a result that was read back from the log.
+    a strategy may trim the result (see `may_trim`); never one that was read back from the log.
     """
 
     unit: Unit
@@ -81,7 +81,8 @@ class OldResults(Struct, frozen=True, kw_only=True):
 
     The number of results is rounded down to a multiple of `polling` (SWE-agent's word). Of that many results, all but
     the last `last` are old. So the border between old and new moves `polling` results at a time, and the prefix stays
-    cached in between. The first `first` results are never named, nor those of the tools `tools`.
+    cached in between. Never named are the first `first` results, those of the tools `tools`, and those that may not be
+    trimmed (see `may_trim`).
     """
 
     last: Count = 5
@@ -204,7 +205,8 @@ class PartsOf(Struct, frozen=True):
 
 class Duplicates(Struct, frozen=True):
     """Texts of results that are equal to a text of a newer result, if they have `tokens` or more. Their markers name
-    the newest result with this text. A text is left out if the window shows more of it than of that newest one."""
+    the newest result with this text. A text is left out if the window shows more of it than of that newest one, and if
+    it may not be trimmed (see `may_trim`)."""
 
     tokens: Count = 100
 
@@ -226,7 +228,7 @@ class Superseded(Struct, frozen=True, kw_only=True):
       result has less than half of its tokens, such as "unchanged". It is useless too if its file was written and then
       read again. Two reads of one file without a write between them both stay, since each may have its own range.
     - The arguments of a write or a change are useless if its file was later written as a whole.
-    - Failed calls are ignored: they have done nothing.
+    - Failed calls are ignored: they have done nothing. What may not be trimmed (see `may_trim`) is not named.
 
     Whether a call reads (`reads`), writes a whole file (`writes`) or changes one (`changes`) is decided by the words in
     the name of its tool, or in its argument `command` if that is one word (an editor's "view"). Its file is the first
@@ -276,9 +278,10 @@ class Superseded(Struct, frozen=True, kw_only=True):
 
 class FailedArguments(Struct, frozen=True, kw_only=True):
     """The arguments of failed calls, if they have `tokens` or more and at least `turns` newer turns of the model
-    follow.
+    follow. What may not be trimmed (see `may_trim`) is not named.
 
-    The result stays and says what went wrong. The marker in place of the arguments names the file.
+    The result stays and says what went wrong. The marker in place of the arguments names the file: those of the
+    arguments `paths` that are short texts.
     """
 
     turns: Count = 4

@@ -33,7 +33,8 @@ def with_summary(fold: Fold, seq: int, summary: Summary) -> Fold:
 
 
 def without_summary(view: View, slot: Slot) -> Fold | None:
-    """The fold with the record of this slot and without its summary; None if the slot has no summary, or no record."""
+    """The fold with the record of this slot and without its summary; None for a unit, and if the fold of the slot has
+    no summary or no record."""
     fold = fold_of(view, slot)
     if fold is None or fold.summary is None or not (record := _record_of(fold)):
         return None
@@ -41,7 +42,7 @@ def without_summary(view: View, slot: Slot) -> Fold | None:
 
 
 def fold_of(view: View, slot: Slot) -> Fold | None:
-    """The fold that made a slot; None for a unit, and for what the provider has compacted."""
+    """The fold that made a slot; None for a unit, and for a slot that holds what the provider has compacted."""
     body = view.fetch(slot.seq).body if isinstance(slot, FoldedSlot) else None
     return body if isinstance(body, Fold) else None
 
@@ -121,7 +122,7 @@ def _folds_of_same_turns(slot: Slot) -> Iterator[int]:
 
 
 def tokens_of_summaries(view: View, slots: Sequence[Slot], counter: TokenCounter) -> int:
-    """Tokens of the summaries that the folds among these slots show."""
+    """The tokens of the summaries that the folds among these slots show, together, about."""
     tokens = 0
     for slot in slots:
         if isinstance(slot, FoldedSlot) and (fold := fold_of(view, slot)) is not None and fold.summary is not None:

@@ -80,8 +80,9 @@ def _is_line_number(text: str, match: re.Match[str]) -> bool:
 
 
 def is_between_strings(name: str) -> bool:
-    """Whether a name that was found in quotes is the code between two strings, as in `" if x else "`: it begins or ends
-    with a blank, or begins with a comma, a semicolon or a closing bracket. Reports leave it out, records do not."""
+    """Whether a name that was found in quotes, which must not be empty, is the code between two strings, as in `" if x
+    else "`: it begins or ends with a blank, or begins with a comma, a semicolon or a closing bracket. Reports leave
+    such a name out, records do not."""
     return name != name.strip() or name[0] in ",;)]}"
 
 

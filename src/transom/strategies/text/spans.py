@@ -10,7 +10,7 @@ from transom.core.edit import Span
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order. Those that touch or overlap become one."""
+    """The spans in the order of the text, of which those that touch or overlap are joined into one."""
     whole: list[Span] = []
     for start, end in sorted(spans):
         if whole and start <= whole[-1][1]:
@@ -21,13 +21,15 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def is_in(spans: Sequence[Span], at: int) -> bool:
-    """Whether a place is in one of the spans, which are in order, none in another."""
+    """Whether the position `at` is in one of the spans; the end of a span is outside. The spans must be in order and
+    must not overlap."""
     before = bisect_right(spans, at, key=itemgetter(0)) - 1
     return before >= 0 and at < spans[before][1]
 
 
 def without(span: Span, others: Iterable[Span]) -> Iterator[Span]:
-    """Yield what is left of a span without the others, in order."""
+    """Yield the pieces of a span that are in none of the `others`, in order. The others may overlap, and may come in
+    any order."""
     start, stop = span
     for first, last in sorted(others):
         if start < first:

@@ -29,7 +29,8 @@ def words_in(text: str) -> tuple[str, ...]:
 
 
 def words_of(run: str) -> tuple[str, ...]:
-    """The words in a run of letters or digits: its stem; of Chinese, Japanese or Korean every two adjacent letters."""
+    """The words in a run of letters or digits, which must not be empty: its stem in lower case; of Chinese, Japanese or
+    Korean every two adjacent letters."""
     if run[0] >= "\u3040" and _JOINED.match(run):
         return tuple(run[at : at + 2] for at in range(len(run) - 1))
     return (stem(run.lower()),)
@@ -37,8 +38,8 @@ def words_of(run: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """A word without one of the commonest English endings: "ing", "ed", "es" or "s". A short word stays as it is, and
-    one that ends with "ss" too."""
+    """A word without one of the commonest English endings: "ing", "ed", "es" or "s". A word that is short, or ends with
+    "ss", stays as it is."""
     for ending, least in (("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
             return word[: -len(ending)]
@@ -46,5 +47,6 @@ def stem(word: str) -> str:
 
 
 def signal_count(text: str) -> int:
-    """Count the digits, names, and English words that ask or forbid, in a text."""
+    """Count what makes a text worth its place: digits, names, and English words that ask or forbid, such as "must" and
+    "never"."""
     return len(_SIGNALS.findall(text))
