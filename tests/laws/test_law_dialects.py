@@ -8,7 +8,7 @@ from hypothesis import given
 
 from transom.core.entry import Entry
 from transom.core.message import Head, strings_in
-from transom.testing.dialects import closed_view, shown_texts
+from transom.testing.dialect_conformance import closed_view, shown_texts
 from transom.testing.random_logs import logs
 from transom.wire.dialects import DIALECTS, dialect_named
 from transom.wire.rendering import render_messages

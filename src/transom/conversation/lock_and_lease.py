@@ -18,7 +18,7 @@ from weakref import WeakSet
 from transom.clock import Clock
 from transom.errors import ConversationBusy, InvalidSetting, TransomError
 from transom.stores import StoredLog
-from transom.stores.base import LEASE_SECONDS, described, is_gone, leased, new_holder
+from transom.stores.base import LEASE_SECONDS, describe_holder, is_gone, leased, new_holder
 
 RENEWED_AFTER = LEASE_SECONDS / 3
 """Seconds after which a lease is renewed."""
@@ -77,7 +77,7 @@ class Lease:
             found = self._log.take_lease(self._holder, LEASE_SECONDS)
         if found != self._holder:
             self._taken_at = None
-            raise ConversationBusy(self.name, described(found))
+            raise ConversationBusy(self.name, describe_holder(found))
         self._taken_at = now
 
     @contextmanager

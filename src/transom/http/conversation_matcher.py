@@ -67,10 +67,11 @@ class Matcher:
     def match(
         self, start: Digest, messages: Sequence[msgspec.Raw], dialect: Dialect, *, by_outline: bool = True
     ) -> Match:
-        """Find the longest beginning of these messages that is known.
+        """Find the longest beginning of these messages that is known. Nothing is logged, and no place is added.
 
-        `start`: the digest of their owner (`prefix_hashes.begin`). `by_outline`: whether a beginning also counts as
-        known if only its outline is. Raises InvalidMessage for a message that its dialect does not allow.
+        `start`: the digest of their owner (`prefix_hashes.begin`). `messages`: each as the JSON that came.
+        `by_outline`: whether a beginning also counts as known if only its outline is. Raises InvalidMessage for a
+        message that its dialect does not allow.
         """
         raw = prefix_hashes.raw_digests(start, messages)
         seen = [n for n, digest in enumerate(raw) if n and digest in self._canonical]
@@ -93,11 +94,13 @@ class Matcher:
         return Match(None, new, whole, outline)
 
     def add(self, *places: tuple[Digest | None, KnownPrefix]) -> None:
-        """Remember where these prefixes end, by their digests. A pair whose digest is None is left out."""
+        """Store in the index where beginnings of messages end, each by its canonical digest or by that of
+        `prefix_hashes.after_calls`. A pair whose digest is None is left out."""
         self._index.add([(digest, place) for digest, place in places if digest is not None])
 
     def forget(self, name: str) -> None:
-        """Forget all places in this conversation, because the store no longer has it."""
+        """Remove all places in this conversation from the index. Call it when the store no longer has the
+        conversation."""
         self._index.forget([name])
 
     def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, KnownPrefix, bool] | None:

@@ -47,13 +47,14 @@ _ERROR_CHARACTERS = 2_000
 
 
 class Send(NamedTuple):
-    """Send the request to the server, with this body; None: with the body that the client sent."""
+    """A step of an exchange: send the request to the server, with this body; None: with the body that the client sent.
+    Its outcome is a `ServerAnswer`."""
 
     body: bytes | None
 
 
 class NextChunk(NamedTuple):
-    """Read more of the streamed answer."""
+    """A step of an exchange: read more of the streamed answer. Its outcome is bytes, or None at the end."""
 
 
 class ServerAnswer(NamedTuple):
@@ -64,9 +65,9 @@ class ServerAnswer(NamedTuple):
 
 
 class ClientReply(NamedTuple):
-    """What the client gets: the last answer that came; or, with a `status`, an answer of ours.
+    """What the client gets: the last answer of the server; or, if `status` is not None, an error that we answer with.
 
-    `content`: its bytes; None for a stream. `begun`: what was read of that stream already.
+    `content`: the bytes of the body; None for a stream of the server. `begun`: what was read of that stream already.
     """
 
     content: bytes | None = None
@@ -78,7 +79,8 @@ Steps = Generator[Send | NextChunk | AwaitSummary, Any, ClientReply]
 
 
 class RequestedModel(Struct, frozen=True):
-    """The model that a request asks, in the place of a `Provider`: planning needs no more of it."""
+    """The model that a request asks, in the place of a `Provider`: planning and logging need no more of one. `name`: of
+    the provider, which is the dialect's name; `model`: empty if the request names none."""
 
     name: str
     model: str
@@ -88,8 +90,9 @@ class RequestedModel(Struct, frozen=True):
 class Figures(Struct):
     """What became of one request, for the metrics of the proxy.
 
-    `passed`: why it was sent as it came; empty if it was not. `overflows`: how often it was refused as too long and
-    sent again. `usage`: of its reply, as the provider says; None if there is none.
+    `passed`: why it was sent as it came: the field by which the provider keeps the conversation, "empty", or the type
+    of an error; empty if it was sent with a window. `overflows`: how often it was refused as too long and sent again.
+    `usage`: of its reply, as the provider says; None if it says nothing.
     """
 
     passed: str = ""
@@ -108,21 +111,24 @@ class ClientRequest(NamedTuple):
     host: str = ""
 
     def body(self, gateway: Gateway, api: Api) -> CallBody:
-        """The body, read as this API's. Raises InvalidMessage if it is no such body."""
+        """Parse the body as one of this API, in the dialect of the gateway or of `host`. Raises InvalidMessage if it is
+        no such body."""
         return CallBody(api, dialect_of(api, gateway.dialect, self.host), self.path, self.content)
 
 
 def exchange_of(gateway: Gateway, request: ClientRequest) -> Exchange | None:
-    """The exchange of a request; None if the request does not ask a model for a reply."""
+    """Make the exchange of a request; None if the request does not ask a model for a reply, because it is no POST or
+    its path is that of no known API. The body is not read yet."""
     api = api_of(request.path) if request.method.upper() == "POST" else None
     return None if api is None else Exchange(gateway, api, request)
 
 
 def count_tokens(gateway: Gateway, request: ClientRequest) -> int | None:
-    """Answer a request to count tokens: how many the window has that would be sent in place of these messages.
+    """Answer a request to count tokens: return how many tokens the window has that would be sent in place of these
+    messages.
 
     None if the provider should count instead: that window has no fold, the conversation is not known or cannot be read,
-    or another request has it now. The path must be one of `COUNTING`.
+    or another request has it now. The path must be one of `COUNTING`: that is not checked.
     """
     api = api_of(request.path, COUNTING)
     assert api is not None
@@ -151,7 +157,8 @@ class Exchange:
     # ---- until the reply begins
 
     def steps(self) -> Steps:
-        """What must be done for the request, in order; returns the reply for its client.
+        """Return a generator that yields what must be done for the request, one step after another (see this module),
+        and returns the reply for the client.
 
         A request whose conversation the provider keeps, or that has nothing to show to a model, is sent as it came: the
         provider says what is wrong with it. If no window can be built, no TransomError is raised: the request is sent
@@ -263,8 +270,8 @@ class Exchange:
     # ---- while the reply passes
 
     def feed(self, chunk: bytes) -> bool:
-        """Read the next bytes of a streamed reply. Returns whether they complete it. If so, call `whole` before the
-        client gets them, so that its next request finds the reply in the log."""
+        """Read the next bytes of a streamed reply. Return whether these bytes complete the reply. If so, call `whole`
+        before the client gets the bytes, so that its next request finds the reply in the log."""
         return self._stream is not None and self._stream.feed(chunk)
 
     def whole(self) -> None:
@@ -288,7 +295,7 @@ class Exchange:
         self.close()
 
     def close(self) -> None:
-        """Let others into the conversation. A second call does nothing."""
+        """Leave the conversation, so that other requests may enter it. A second call does nothing."""
         opened, self._opened, self._stream = self._opened, None, None
         if opened is not None:
             self._gateway.leave(opened)

@@ -70,7 +70,7 @@ _logger = logging.getLogger(__name__)
 
 
 class OpenConversation:
-    """A conversation of the gateway. At most one request is in it at a time.
+    """A conversation of the gateway, open or about to be opened. At most one request is in it at a time.
 
     - `conversation`: the open conversation; None until the first request has opened it.
     - `length`: how many entries the log has up to the last fact that the client of the last request knows; -1 if the
@@ -88,7 +88,7 @@ class OpenConversation:
 
     @property
     def conv(self) -> Conversation:
-        """The conversation, which is open while a request is in it."""
+        """The open conversation. Only ask while a request is in it: before, it may not be open."""
         assert self.conversation is not None
         return self.conversation
 
@@ -163,7 +163,7 @@ class Gateway:
             self.store.close()
 
     def warn_once(self, what: str, text: str) -> None:
-        """Log a warning, unless one about the same thing (`what`) was logged already."""
+        """Log a warning with this text, unless this gateway has logged one with the same `what` before."""
         with self._lock:
             if what in self._warned:
                 return
@@ -225,7 +225,8 @@ class Gateway:
         return opened, match._replace(new=facts)
 
     def leave(self, opened: OpenConversation) -> None:
-        """End a request: others may enter the conversation from now on."""
+        """End a request in this conversation: give its lease back, and let others enter it. It stays open for the next
+        request, until MOST_OPEN_CONVERSATIONS others were used later."""
         opened.held.close()
         closing: list[OpenConversation] = []
         with self._lock:
@@ -239,11 +240,11 @@ class Gateway:
             each.conv.close()
 
     def count_tokens(self, body: CallBody, requester: Requester) -> int | None:
-        """Return the tokens of the window that this request would be sent with, without sending it.
+        """Return the tokens of the window that this request would be sent with. Nothing is sent or logged.
 
         None if the window has no fold, if the conversation is not known, if its log says more than the request, or if
-        another request of this process is in it. Raises ConversationBusy if another process has it, and what the store
-        raises.
+        another request of this process is in it. Raises ConversationBusy if another process has the conversation,
+        InvalidMessage, and what the store raises.
         """
         start = prefix_hashes.begin(requester.tenant, requester.session, body.dialect.name)
         match = self.matcher.match(start, body.messages, body.dialect)

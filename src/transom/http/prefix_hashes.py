@@ -24,12 +24,14 @@ DIGEST_BYTES = 16
 
 
 def begin(*names: str) -> Digest:
-    """The digest before any message. `names`: whose messages they are. Two owners have no digest in common."""
+    """The digest before any message. `names`: whose messages they are, such as a tenant and a session. Messages of two
+    different owners have no digest in common."""
     return blake2b(json.dumps(names).encode(), digest_size=DIGEST_BYTES).digest()
 
 
 def raw_digests(start: Digest, messages: Sequence[Any]) -> list[Digest]:
-    """The raw digests of all beginnings of a list, the shortest first.
+    """The raw digests of all beginnings of a list of messages, the shortest first: that of no message, of the first
+    message, of the first two, and so on. `start`: from `begin`; `messages`: each as its bytes.
 
     The length of each message is hashed before it, so that no two lists of messages have the same bytes. SHA-256,
     because processors have instructions for it: it takes half the time of BLAKE2.
@@ -65,7 +67,8 @@ def after_calls(outline: Digest, turn: Assistant) -> Digest | None:
 
 
 def outline_after(outline: Digest, fact: Fact) -> Digest:
-    """The digest of the outline after one more fact. Of a result whose call has an id, only the id counts."""
+    """The digest of the outline after one more fact. `outline`: from `begin`, or from `outline_after` for the fact
+    before. Of a result whose call has an id, only this id counts; all else counts as in `after`."""
     if isinstance(fact, ToolResult) and fact.call:
         return _linked(outline, ["result", fact.call])
     return after(outline, fact)

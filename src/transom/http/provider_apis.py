@@ -76,20 +76,21 @@ _GEMINI_STATUS = {400: "INVALID_ARGUMENT", 413: "INVALID_ARGUMENT", 415: "INVALI
 
 def error_body(status: int, kind: str, code: str | int, message: str) -> bytes:
     """The body of an error that we answer with, as JSON, in a form that the SDKs of all APIs read. `status`: the HTTP
-    status, which gives Gemini's name of the error. `kind`: the error's `type`. `code`: a status, or the name of an
-    exception."""
+    status, of which Gemini's name for it is made. `kind`: the error's `type`. `code`: the error's `code`, a status or
+    the name of an exception."""
     said = {"type": kind, "code": code, "message": message, "status": _GEMINI_STATUS.get(status, "UNAVAILABLE")}
     return msgspec.json.encode({"type": "error", "error": said})
 
 
 def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
-    """The API of a request to this path; None if the path is not known."""
+    """The API of a request to this path; None if the path is not known. `table`: the APIs by the end of a path."""
     return next((api for end, api in table.items() if path.endswith(end)), None)
 
 
 def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialect:
     """The dialect of a request to this API: `wanted`, if it is a form of the API, as "mistral" is one of chat
-    completions; else the form that `host` speaks. It leaves out no tool: the client knows the server."""
+    completions; else the form that the server at `host` speaks. The dialect sends every tool, also one of another
+    provider: the client knows its server."""
     own = dialect_named(dialect_at(host, api.dialect))
     if wanted is None:
         return with_foreign_tools(own)
@@ -99,7 +100,7 @@ def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialec
 
 
 def decoded(raw: bytes | msgspec.Raw) -> Any:
-    """The value of a part of a body. Raises InvalidMessage if it is no JSON, or has what cannot be read: a number out
+    """Parse a part of a body as JSON. Raises InvalidMessage if it is no JSON, or has what cannot be read: a number out
     of range, half a character, too many levels."""
     try:
         return msgspec.json.decode(raw)
@@ -136,12 +137,14 @@ class CallBody:
         self.offers_tools = bool(self.tools) or b'"additional_tools"' in content
 
     def value(self, key: str) -> Any:
-        """The value of a field, parsed; None if there is none."""
+        """The value of a field of the body, parsed; None if the body does not have it, or if it is null. Raises
+        InvalidMessage if the value cannot be read."""
         raw = self.fields.get(key)
         return None if raw is None else decoded(raw)
 
     def kept_by_provider(self) -> str:
-        """The field that names a conversation that the provider keeps; empty if there is none."""
+        """The name of the field by which the request goes on with a conversation that the provider keeps; empty if
+        there is none."""
         return next((key for key in self.api.held if self.value(key)), "")
 
     def facts(self) -> list[Fact]:
@@ -158,7 +161,7 @@ class CallBody:
 
     @property
     def longest_answer(self) -> int | None:
-        """The tokens that the answer may have; None if the body does not say."""
+        """The most tokens that the answer may have, as the body says; None if it does not say."""
         for key in self.api.answer:
             outer, _, inner = key.partition(".")
             found = self.value(outer)

@@ -30,12 +30,13 @@ class Requester(NamedTuple):
     is_beside: bool = False
 
     def log_name(self, name: str) -> str:
-        """The name in the store of this tenant's conversation."""
+        """The name that a conversation called `name` has in the store: "TENANT/NAME", or `name` alone without a
+        tenant."""
         return f"{self.tenant}/{name}" if self.tenant else name
 
 
 def requester_of(tenant: str, headers: Mapping[str, str], body: CallBody, session: str | None) -> Requester:
-    """Make the requester of a request. `session`: the gateway's own.
+    """Make the requester of a request. `session`: the gateway's own; if it is not None, it is the requester's session.
 
     If the gateway has none, the first of `SESSION_HEADERS` that the request has names the session, else one of
     `SESSION_FIELDS` in the body. A header is read as UTF-8 if it is that, else as Latin-1. In such a name, characters

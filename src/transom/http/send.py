@@ -24,15 +24,17 @@ _RawHeaders = list[tuple[bytes, bytes]]
 
 
 class BaseSender:
-    """What the two senders share. `inner`: the transport that sends. `request`: the client's."""
+    """The base class of the two senders. `inner`: the transport that sends. `request`: the client's request, of the
+    HTTP library."""
 
     def __init__(self, inner: Any, request: Any) -> None:
         self._inner, self._request, self._response = inner, request, None
         self._chunks: Any = None
 
     def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
-        """The response for the client. If the reply has a status, it is a new response with that status and content.
-        Otherwise it is the newest answer of the server, with the content of the reply, or with its stream relayed."""
+        """Make the response for the client, of the class that the HTTP library has. If the reply has a status, it is a
+        new response with that status and content. Otherwise it is a copy of the newest response of the server, with the
+        content of the reply, or with its stream relayed."""
         response = self._response
         if reply.content is not None:
             return _whole(self._request, response, reply)
@@ -47,8 +49,9 @@ class Sender(BaseSender):
     """Sends one request of a client as often as its exchange asks, each time with another body."""
 
     def send(self, body: bytes | None) -> ServerAnswer:
-        """Send the request with this body (None: with its own), and return the answer. The answer to the attempt before
-        is closed first. A stream is not read yet: see `next_chunk`."""
+        """Send the request with this body (None: with its own), and return the answer, also one with the status of an
+        error. The answer to the attempt before is closed first. A stream is not read yet: see `next_chunk`. Raises the
+        errors of the HTTP library."""
         if self._response is not None:
             self._response.close()
         response = self._response = self._inner.handle_request(forwarded(self._request, body))
@@ -93,7 +96,7 @@ class AsyncSender(BaseSender):
 
 
 def is_stream(status: int, headers: Any) -> bool:
-    """Whether an answer is a stream of events."""
+    """Whether an answer with this status and these headers is a stream of events. An error (400 and above) is none."""
     return status < 400 and str(headers.get("content-type", "")).startswith("text/event-stream")
 
 
@@ -192,9 +195,10 @@ def _advance(exchange: Exchange, steps: Steps, outcome: Any) -> Send | NextChunk
 
 
 def forwarded(request: Any, body: bytes | None) -> Any:
-    """The request with another body (None: with its own), without the headers that are for us.
+    """A copy of the request with another body (None: with its own), without the headers that are for us. If nothing
+    would change, the request itself.
 
-    Its answer must not be compressed if the body is ours: an exchange reads it.
+    With another body, it asks for an answer that is not compressed, because the exchange reads the answer.
     """
     if body is None and OWN_HEADERS.isdisjoint(request.headers):
         return request

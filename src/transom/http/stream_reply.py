@@ -40,7 +40,7 @@ class StreamReply:
         self.error: Raw | None = None
 
     def feed(self, chunk: bytes) -> bool:
-        """Read the next bytes. True if they complete the reply."""
+        """Read the next bytes of the stream. True if these bytes complete the reply; once only."""
         before = self.finished
         for data in self._events(chunk):
             if data == _DONE:

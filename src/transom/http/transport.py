@@ -57,7 +57,7 @@ class Transport:
         return sender.response_of(reply, exchange)
 
     def close(self) -> None:
-        """Close what this transport owns."""
+        """Close the inner transport, if it was made here, and the gateway, if `owns_gateway` was set."""
         if self._owns_inner:
             self._inner.close()
         if self._owns_gateway:
@@ -96,7 +96,7 @@ class AsyncTransport(Transport):
         return sender.response_of(reply, exchange)
 
     async def aclose(self) -> None:
-        """Close what this transport owns."""
+        """Close the inner transport, if it was made here, and the gateway, if `owns_gateway` was set."""
         if self._owns_inner:
             await self._inner.aclose()
         if self._owns_gateway:

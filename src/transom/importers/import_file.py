@@ -320,7 +320,8 @@ class _FileImport(Struct, kw_only=True):
 
 
 def safe_name(wanted: str, stem: str) -> str:
-    """Return the wanted name; if it is one that Transom keeps for its own logs, `stem`, the name of the file.
+    """Return the wanted name for a conversation; but `stem`, the name of the file, if Transom keeps the wanted name for
+    its own logs.
 
     The wanted name is an id out of a file, so it must not choose a log that no list of conversations shows. All names
     of our own logs have a slash, which the name of a file has not.
@@ -337,12 +338,14 @@ def name_in(
     known_as: str | None,
     several: bool,
 ) -> str:
-    """Return the name of the log that a conversation goes into.
+    """Return the name of the log into which a conversation is imported.
 
-    It is the first log that `fits`, which is true for a log of this conversation: `wanted`, `wanted (2)` and so on up
-    to the first free name, and then `known_as`. `taken`: names of other conversations of this import, which do not
-    count. If no log fits, it is the first free name where there are `several` files, because they may have one id. For
-    a single file it is then the first log that does not fit, and importing into that raises InvalidSetting.
+    `fits` says whether a log is of this conversation. The first log that fits is taken. They are looked at in this
+    order: `wanted`, "WANTED (2)" and so on up to the first name without a log, then `known_as`, if that is not None and
+    has a log. Names in `taken`, those of other conversations of this import, are passed over.
+
+    If no log fits: with `several` files the first name without a log, because several files may have one id. For a
+    single file the first log that does not fit, if there is one: then importing into it raises InvalidSetting.
     """
     name, unlike = wanted, ""
     numbered = chain([wanted], (f"{wanted} ({number})" for number in count(2)))

@@ -56,7 +56,7 @@ _MARKS = {
 
 
 class NotRegularError(InvalidMessage):
-    """Raised for a path that is no regular file, such as a pipe. In a folder such a file is skipped."""
+    """Raised for a path that is no regular file, such as a pipe or a device. A reader of a folder skips such a file."""
 
     def __init__(self, path: Path) -> None:
         why = "it is a pipe, a device or the like, and only regular files are read; pipe data to `-` instead"
@@ -77,10 +77,11 @@ class FileLine(Struct, frozen=True):
 
 
 class OpenFile(Struct, frozen=True, kw_only=True):
-    """An open file.
+    """An open file, which is read once, from its beginning.
 
-    `label`: its name in messages; `content`: its bytes, unpacked; `raw`: the file on the disk, whose position tells how
-    much was read, or None for a file of an archive; `size`: the bytes of `raw`, 0 if there is none.
+    `label`: its name in messages; `content`: its bytes, unpacked, in UTF-8; `raw`: the file on the disk, whose position
+    tells how much was read, or None for a stream and for a file of an archive; `size`: the bytes of `raw`, 0 if there
+    is none.
     """
 
     label: str
@@ -95,7 +96,7 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     @property
     def is_document(self) -> bool:
-        """True if the file's name ends with `.json`, or `.json.gz`: it holds one JSON value."""
+        """True if the file's name ends with `.json` or `.json.gz`, which says that it holds one JSON value."""
         return self.label.removesuffix(".gz").endswith(".json")
 
     @property
@@ -104,11 +105,13 @@ class OpenFile(Struct, frozen=True, kw_only=True):
         return min(1.0, self.raw.tell() / self.size) if self.raw is not None and self.size else 1.0
 
     def lines(self) -> Iterator[FileLine]:
-        """Yield the lines that are not blank. Raises InvalidMessage where the file cannot be read or unpacked."""
+        """Yield the lines that are not blank. Raises InvalidMessage where the file cannot be read or unpacked, and for
+        a line of more than MOST_AT_ONCE bytes."""
         return (line for line in self.all_lines() if line.text)
 
     def all_lines(self) -> Iterator[FileLine]:
-        """Yield every line. Raises InvalidMessage where the file cannot be read or unpacked."""
+        """Yield every line, blank ones too. Raises InvalidMessage where the file cannot be read or unpacked, and for a
+        line of more than MOST_AT_ONCE bytes."""
         number = 0
         while True:
             number += 1
@@ -121,9 +124,9 @@ class OpenFile(Struct, frozen=True, kw_only=True):
             yield FileLine(number, where, raw.strip(), raw)
 
     def rest(self) -> bytes:
-        """Read everything that was not read yet.
+        """Return everything that was not read yet.
 
-        Raises InvalidMessage if the file cannot be read or unpacked, or if that is more than MOST_AT_ONCE bytes.
+        Raises InvalidMessage if the file cannot be read or unpacked, or if more than MOST_AT_ONCE bytes are left.
         """
         data = _read(lambda: self.content.read(MOST_AT_ONCE + 1), self.label)
         if len(data) > MOST_AT_ONCE:
@@ -136,14 +139,15 @@ def _too_large(what: str) -> str:
 
 
 def stem_of(label: str) -> str:
-    """Return the name of a file without its folder, `.gz` and suffix. `label`: its path, or its name in messages."""
+    """Return the name of a file without its folder, without `.gz`, and without a suffix out of SUFFIXES. `label`: the
+    path of the file, or its name in messages."""
     name = Path(label).name.removesuffix(".gz")
     suffix = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
     return name.removesuffix(suffix) or name
 
 
 def checked_source(source: object) -> Path | IO[Any]:
-    """Return the path or the open file that a caller has given; a text is returned as a path.
+    """Return the path or the open file that a caller has given; a text is returned as a path. Nothing is opened.
 
     Raises InvalidSetting for anything else, and for an empty text, which would mean the current folder.
     """
@@ -155,8 +159,9 @@ def checked_source(source: object) -> Path | IO[Any]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """List the JSON files of a folder and of the folders in it, sorted, but a session before the files of its
-    subagents. Hidden files and folders are left out, and what Claude Code notes beside the file of a subagent.
+    """List the files of a folder and of all folders in it whose names end as SUFFIXES say: sorted by path, but all
+    files of subagents behind the others. Hidden files and folders are left out, and the notes of Claude Code beside the
+    file of a subagent.
 
     Raises InvalidSetting if there is none.
     """
@@ -184,9 +189,10 @@ def _open_regular(path: Path) -> IO[bytes]:
 
 @contextmanager
 def opened(path: Path, label: str = "") -> Generator[OpenFile]:
-    """Open a file during the block; gzip is unpacked. `label`: names it in messages, in place of its path.
+    """Open a file during the block; gzip is unpacked, UTF-16 and UTF-32 become UTF-8. `label`: names the file in
+    messages; empty means its path.
 
-    Raises NotRegularError if the path is no regular file.
+    Raises NotRegularError if the path is no regular file, OSError if it cannot be opened.
     """
     with _open_regular(path) as raw:
         packed = path.suffix == ".gz" or cast("Any", raw).peek(len(GZIP))[: len(GZIP)] == GZIP
@@ -220,7 +226,8 @@ def buffered(source: IO[Any]) -> io.BufferedReader:
 
 
 def stream_file(stream: io.BufferedReader, label: str) -> OpenFile:
-    """Return a stream, as `buffered` makes it, as an open file; gzip is unpacked."""
+    """Make an `OpenFile` of a stream, which must be one that `buffered` has made. Gzip is unpacked. `label`: names the
+    stream in messages."""
     packed = stream.peek(len(GZIP))[: len(GZIP)] == GZIP
     taken = cast("_Stream", stream.raw)
     content = _bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=stream)), lambda: taken.given) if packed else stream
@@ -229,8 +236,9 @@ def stream_file(stream: io.BufferedReader, label: str) -> OpenFile:
 
 @contextmanager
 def on_disk(source: Path | IO[Any], label: str = "") -> Generator[tuple[Path, str]]:
-    """Copy an open file or a stream to a temporary file for the block, since a file may be read twice. Yields its path,
-    and the name of the stream for messages (`label`, or its own). A path is yielded as it is."""
+    """Yield the path of a file with the content of `source`, and its name for messages. An open file or a stream is
+    copied to a temporary file, which is removed when the block ends: so it can be read twice. Its name is `label`, or
+    its own if that is empty. A path is yielded as it is, with itself as the name."""
     if isinstance(source, Path):
         yield source, str(source)
         return

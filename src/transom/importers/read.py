@@ -48,11 +48,12 @@ of a session a line is laid out as the format of the session."""
 
 
 class Reader(Iterator[Recorded]):
-    """The conversations of a file, a folder or an open stream, in order. A file with one conversation a line is read
-    one at a time, of a stream as its lines come; a JSON document is read whole. A zip archive that comes as a stream is
-    copied to a temporary file.
+    """Iterates over the conversations of a file, a folder or an open stream, in order. A file with one conversation a
+    line is read one conversation at a time, and a stream as its lines come; a JSON document is read whole. A zip
+    archive that comes as a stream is copied to a temporary file.
 
-    `label`: names the file in messages, in place of its path; empty means the path.
+    `label`: names the file in messages; empty means its path, or the stream's own name. Making a reader raises
+    InvalidSetting if `source` is neither a path nor an open file.
 
     The iteration raises OSError, and InvalidMessage, which names the file, the line and the field, for a file that
     cannot be read as conversations. In a folder InvalidMessage is not raised: the rest of that file is reported to
@@ -69,7 +70,7 @@ class Reader(Iterator[Recorded]):
 
     @property
     def progress(self) -> float:
-        """The share of the files that was read, from 0 to 1."""
+        """The share of the files that was read, from 0 to 1. Always 0 for a stream, except within an archive."""
         return (self._done + (0.0 if self._file is None else self._file.share)) / self._files
 
     def __iter__(self) -> Self:
@@ -187,7 +188,7 @@ def session_in(file: OpenFile, options: ReadOptions) -> str:
 
 
 def ignore(line: str) -> None:
-    """Do nothing. An `OnSkip` for lines that are read twice: what is left out of them is reported the other time."""
+    """Do nothing: the `on_skip` of one of two readings of the same lines. The other one reports what is left out."""
 
 
 def _in_file(file: OpenFile, options: ReadOptions) -> Iterator[Recorded]:

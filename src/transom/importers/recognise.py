@@ -31,9 +31,9 @@ from transom.importers.sessions.session_reader import (
     Said,
     SessionReader,
     SystemPrompt,
+    accepted_messages,
     is_in,
     subagent_name,
-    taken_messages,
 )
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, kind_of
@@ -90,17 +90,17 @@ def is_conversation(value: object) -> bool:
 
 
 def session_format(value: object) -> str:
-    """Return the name of the session format that a value is an event of; empty if it is no event of a session.
+    """Return the name of the session format that a value is a line of; empty if it is no line of a session.
 
-    A container is never one, although traces and logs have some keys of a session's line too.
+    A container counts as no line, although traces and logs have some keys of such lines too.
     """
     kind = next((name for name, each in SESSIONS.items() if each.is_line(value)), "")
     return "" if kind and container_of(value) is not None else kind
 
 
 def whole_session(value: object) -> tuple[str, list[object]]:
-    """Return the format and the lines of a whole session that is one JSON object; for any other value the format is
-    empty, and the lines mean nothing.
+    """Return the name of the format and the lines of a whole session that is one JSON object. For any other value the
+    name is empty, and the list means nothing.
 
     Codex wrote its first sessions so, and Claude Code on the web gives its sessions so.
     """
@@ -131,10 +131,12 @@ def description_of(value: object) -> str:
 
 
 def conversations(value: object, where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
-    """Yield the conversations that a value holds.
+    """Yield the conversations that a JSON value holds: a body, a list of messages or of conversations, a container, or
+    a whole session.
 
-    `where`: how errors name the value; `name`: the id for a conversation that has none. Raises InvalidMessage if the
-    value is neither an object nor a list, or if its messages are in no known format.
+    `where`: how errors name the value; `name`: the id for a conversation that has none; of several, they get "NAME:1",
+    "NAME:2" and so on. Raises InvalidMessage if the value is neither an object nor a list, or if its messages are in no
+    known format, or not in that of `options`.
     """
     container = container_of(value)
     kind, lines = ("", []) if container is not None else whole_session(value)
@@ -178,8 +180,9 @@ def _report_left_out(where: str, left_out: str, options: ReadOptions) -> None:
 
 
 def session(kind: str, values: Iterable[object], where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
-    """Yield the conversations of one session: first the session itself, then one for each subagent, with the id
-    `name#subagent`. A file of a subagent alone has its session's own id there. `values`: its lines, parsed.
+    """Yield the conversations of one session: first the session itself, with the id `name`, then one for each subagent,
+    with the id "NAME#SUBAGENT". If the lines are of one subagent alone, the id begins with the session's own id, which
+    the lines have. `kind`: the name of the session format; `values`: the lines, parsed; `where`: how errors name them.
 
     Messages that were taken back, or that their API would refuse, are left out, and reported to `options.on_skip`. The
     whole session is in memory; an import reads it line by line instead (`logs/import_session.py`).
@@ -203,7 +206,7 @@ def session(kind: str, values: Iterable[object], where: str, name: str, options:
         if dropped := sum(each.lines for each in messages) - sum(each.lines for each in kept):
             many = "1 message" if dropped == 1 else f"{dropped:,} messages"
             options.on_skip(f"{where}: left out {many} of branches that were taken back")
-        kept, _ = taken_messages(
+        kept, _ = accepted_messages(
             kept, dialect, lambda at, why: options.on_skip(f"{where}, message {at}: left out, {why}")
         )
         is_main = len(said) < 2 or not branch
@@ -221,7 +224,7 @@ def session(kind: str, values: Iterable[object], where: str, name: str, options:
 
 
 def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
-    """Make the error for a value that is not in the format that the caller asked for, `wanted`."""
+    """Make the error for a value that is not in the format `wanted`, which the caller has asked for by name."""
     kind = session_format(value)
     found = f"events of a {FORMATS[kind].title}" if kind else description_of(value)
     why = f"this is no {FORMATS[wanted].title}, but {found}: name another --format than {wanted}, or none"
@@ -229,10 +232,12 @@ def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:
 
 
 def events_of(kind: str, values: Iterable[object], where: str, options: ReadOptions) -> Iterator[object]:
-    """Return the values, which are the events of a session of the format `kind`.
+    """Return an iterator over all of the values, after a check that they may be lines of a session of the format
+    `kind`.
 
-    If this format was asked for, one of the first UNDECIDED values must be an event of it; otherwise UnrecognisedError
-    is raised. For Codex, an item without its envelope counts too.
+    They are checked only if `options` name this format. Then one of the first UNDECIDED values must be a line of it,
+    and no line of another session format may stand before; otherwise UnrecognisedError is raised. For Codex, an item
+    without its envelope counts too.
     """
     values = iter(values)
     if kind != options.session:
@@ -247,7 +252,8 @@ def events_of(kind: str, values: Iterable[object], where: str, options: ReadOpti
 
 
 def require_no_session(value: object, where: str, options: ReadOptions) -> None:
-    """Raise UnrecognisedError if a format was asked for that has no sessions, and the value is an event of one."""
+    """Raise UnrecognisedError if the value is a line of a session, and `options` name a format that is not one of
+    session files."""
     if options.format is not None and not options.session and session_format(value):
         raise wrong_format(where, options.format, value)
 
@@ -255,9 +261,10 @@ def require_no_session(value: object, where: str, options: ReadOptions) -> None:
 def conversation(body: Raw, where: str, name: str, options: ReadOptions, *, whole: bool = True) -> Recorded:
     """Read one conversation from an object: a body of an API, messages of a library, or Transom's own form.
 
-    Texts that no message has are reported to `options.on_skip`. With `whole` false they are not: then the object was
-    made of a container, which has decided the format and reports them itself. Raises InvalidMessage if the messages are
-    no list, are in no known format or not in the one asked for, or if `id` is neither a text nor a whole number.
+    `where`: how errors name the object; `name`: the id if the object has none. Texts that no message has are reported
+    to `options.on_skip`. `whole`: False for an object that was made of a container, which has decided the format and
+    reports such texts itself. Raises InvalidMessage if the messages are no list, are in no known format or not in that
+    of `options`, or if `id` is neither a text nor a whole number.
     """
     if is_window(body):
         raise UnrecognisedError(where, description_of(body))

@@ -13,7 +13,7 @@ from transom.core.entry import Meta
 from transom.core.message import Fact, Instruction, Raw, User
 from transom.errors import InvalidMessage, InvalidSetting, quote
 from transom.importers.formats import CONTAINERS, MESSAGE_FORMATS
-from transom.importers.sessions.injected import INJECTED, is_injected
+from transom.importers.sessions.injected_messages import INJECTED, is_injected
 from transom.wire.dialect import Placed
 from transom.wire.dialects import dialect_named
 from transom.wire.openai.render import message
@@ -22,7 +22,7 @@ from transom.wire.translate import translate_fact
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """A file format.
+    """A file format of recorded conversations.
 
     `name`: what `--format` takes; `title`: for people. `dialect`: the dialect that its messages have once they are
     read. `written`: an export can write it; the others can only be read.
@@ -100,7 +100,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     def tools_for(self, dialect: str) -> list[Raw]:
         """Return the tools as a request of this dialect has them.
 
-        In another dialect than its own, a provider's built-in tools are left out.
+        If it is not the conversation's own dialect, the built-in tools of a provider are left out.
         """
         known = [tool for tool in self.tools if self.dialect == dialect or tools_in(tool)]
         return dialect_named(dialect).render_tools(known)
@@ -113,7 +113,8 @@ class Recorded(Struct, frozen=True, kw_only=True):
         return None
 
     def injected_in(self, facts: Iterable[Placed]) -> frozenset[int]:
-        """Return the positions of those messages of these facts that a program wrote in the user's role."""
+        """Return the positions of the messages that a program wrote in the user's role. `facts`: those of `facts()`,
+        each with the position of its message."""
         metas = ((at, self.meta_of(at, fact)) for at, fact in facts)
         return frozenset(at for at, meta in metas if meta is not None and meta.injected)
 
@@ -145,5 +146,5 @@ def format_named(name: object) -> Format:
 
 
 def format_list() -> str:
-    """Return the names of all formats, separated by commas."""
+    """Return the names of all formats in one text, separated by commas."""
     return ", ".join(FORMATS)

@@ -30,7 +30,7 @@ from transom.inspector.window_data import ROWS_OF_PAGE
 from transom.policies import POLICIES
 from transom.reports.policy_figures import VERDICT
 from transom.stores import Store
-from transom.stores.conversation_list import StoredConversation, described
+from transom.stores.conversation_list import StoredConversation, describe_conversation
 
 STATIC = Path(__file__).parent / "static"
 HOST = "127.0.0.1"
@@ -205,7 +205,7 @@ def list_page(store: Store, query: str, first: int, count: int) -> ListPage:
     words = query.casefold().split()
     found = [name for name in reversed(names) if all(word in name.casefold() for word in words)]
     first = max(0, first)
-    shown = (described(store, name) for name in found[first : first + max(0, min(count, MOST_LISTED))])
+    shown = (describe_conversation(store, name) for name in found[first : first + max(0, min(count, MOST_LISTED))])
     conversations = [one for one in shown if one is not None]
     return ListPage(total=len(names), found=len(found), first=first, conversations=conversations)
 

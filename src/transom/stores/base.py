@@ -59,7 +59,8 @@ class StoredLog(Protocol):
         ...
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """Yield the known entries from `start` up to, but not including, `stop` (default: all), in order.
+        """Yield the known entries from `start` up to, but not including, `stop` (None, or beyond the last: all), in
+        order.
 
         Only a few entries are in memory at a time. Raises StoreDamaged at the first entry that cannot be read.
         """
@@ -129,8 +130,8 @@ class Store(Protocol):
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of all conversations, in the order in which they were created.
 
-        With a `prefix`: of all logs whose name begins with it, also of Transom's own, which are no conversations
-        (".memory/"). `listed_names` makes this list from all names.
+        With a `prefix`: the names of all logs that begin with it, also of Transom's own logs, which are no
+        conversations (".memory/…"). `listed_names` makes this list from all names.
         """
         ...
 
@@ -140,7 +141,7 @@ class Store(Protocol):
 
         When this returns, no file of the store has those bytes; on a server, no table has (see PostgresStore). If the
         process dies before, the conversation is either whole, or it is gone and the next `forget`, of any name, removes
-        the bytes that are left. It waits for writers, and its work grows with the store.
+        the bytes that are left. `forget` waits for writers, and its work grows with the size of the store.
 
         Raises UnknownLog, with nothing changed, if there is no such conversation and no bytes are left of a forgotten
         one; StoreUnavailable if the removal fails: then the message says whether the conversation is gone.
@@ -153,8 +154,11 @@ class Store(Protocol):
 
 
 def forget_all(store: Store, names: Iterable[str]) -> None:
-    """Forget several conversations; unknown names are ignored. It is one operation if the store has a `forget_all` of
-    its own, else one for each name."""
+    """Forget several conversations; unknown names are ignored.
+
+    A store with a `forget_all` of its own forgets them in one operation. Else they are forgotten one after another: if
+    one fails, its error is raised, those before it are gone and the rest is still there.
+    """
     if (own := getattr(store, "forget_all", None)) is not None:
         own(names)
         return
@@ -167,8 +171,8 @@ def forget_all(store: Store, names: Iterable[str]) -> None:
 
 
 def listed_names(names: Iterable[str], prefix: str = "") -> list[str]:
-    """Filter the names of all logs of a store as `Store.names` must: with a `prefix` those that begin with it; without
-    one all but Transom's own."""
+    """Choose from the names of all logs of a store those that `Store.names` must return, in the given order. With a
+    `prefix`: the names that begin with it. Without one: all but those of Transom's own logs (".memory/…")."""
     return [name for name in names if (name.startswith(prefix) if prefix else not is_own_log(name))]
 
 
@@ -201,9 +205,9 @@ def check_snapshot(at: int, length: int) -> int:
 
 
 def store_unavailable(place: str, why: object) -> StoreUnavailable:
-    """Make the error for a place that cannot be written or read now: disk full, locked, removed.
-
-    The log stays usable.
+    """Make the error for a file or server that cannot be written or read now: disk full, locked, removed. `place`: how
+    the message names it; `why`: the reason, in a few words. The message says that nothing was changed: the caller must
+    be sure of that.
     """
     return StoreUnavailable(f"{place}: {why}; this changed nothing, what was stored before is intact")
 
@@ -216,7 +220,9 @@ def store_damaged(place: str, why: object, remedy: str = "") -> StoreDamaged:
 
 
 def entry_damaged(place: str, name: str, seq: int, why: object) -> StoreDamaged:
-    """Make the error for an entry that is not what was stored: what is damaged, and how to go on without it."""
+    """Make the error for an entry that cannot be read as it was stored. The message says what is damaged, and how to go
+    on: from a backup, or with a fork of the entries before entry `seq`. `place`: the store; `name`: the conversation.
+    """
     copy = f", or go on with a copy of the entries before it: transom fork ID --at {seq - 1}" if seq else ""
     return store_damaged(place, f"conversation {name!r}, entry {seq}: {why}", f"restore it from a backup{copy}")
 
@@ -282,8 +288,9 @@ class LeasedLog(Protocol):
     """A log of a store that has leases."""
 
     def take_lease(self, holder: str, seconds: float) -> str:
-        """Take or renew the lease of this conversation for `seconds`, unless another holder has it. Return who has it
-        then: `holder`, or the other one. The conversation need not exist yet."""
+        """Take or renew the lease of this conversation for `seconds` from now, unless another holder has a lease that
+        has not ended. Return who holds the lease then: `holder`, or the other holder. The conversation need not exist
+        yet."""
         ...
 
     def release_lease(self, holder: str) -> None:
@@ -292,7 +299,7 @@ class LeasedLog(Protocol):
 
 
 def leased(log: StoredLog) -> LeasedLog | None:
-    """The log, if its store has leases; else None."""
+    """Return the same log, typed as one with leases; None if its store has no leases."""
     return cast("LeasedLog", log) if hasattr(log, "take_lease") else None
 
 
@@ -303,7 +310,8 @@ class StoredLease(NamedTuple):
     until: float
 
     def blocks(self, holder: str, now: float) -> bool:
-        """Whether `holder` may not have the lease now, because it is another one's and has not ended."""
+        """Whether `holder` may not take the lease now, because another holder has it and it has not ended. `now`:
+        seconds since 1970."""
         return self.holder != holder and now < self.until
 
 
@@ -311,11 +319,12 @@ NO_LEASE = StoredLease("", 0.0)
 
 
 def new_holder() -> str:
-    """Make a name for a new holder: its host and process, by which others can see whether it is gone, and a number."""
+    """Make a name for a new holder of leases in this process. It has the host and the process, by which `is_gone` can
+    tell whether the holder is gone, and a number, so that no two calls make the same name."""
     return f"{socket.gethostname()}/{os.getpid()}/{_token(os.getpid())}/{next(_numbers)}"
 
 
-def described(holder: str) -> str:
+def describe_holder(holder: str) -> str:
     """Describe a holder to people: "this process" or "process 123 on HOST". A name that `new_holder` has not made is
     returned as it is; an empty one is "somebody"."""
     host, process, token = _parts(holder)

@@ -39,8 +39,8 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def split_entry(entry: Entry) -> tuple[bytes, bytes | None]:
-    """Encode an entry and return `(line, None)`; if the line has more than SPLIT_ABOVE bytes, `(line without its body,
-    body)`.
+    """Encode an entry and return `(line, None)`; if the line has more than SPLIT_ABOVE bytes (64 KiB), return `(line
+    without its body, body)`. `join_entry` puts the two together again.
 
     Raises InvalidMessage as `encode_entry` does.
     """
@@ -69,8 +69,8 @@ def body_key(body: bytes) -> str:
 
 
 class RowLog:
-    """A log whose entries are rows of a table: the seq, the line, the key of its body or None, and what else the store
-    has. A store says how it fetches rows and bodies."""
+    """The base class of a log whose entries are rows of a table. A row begins with the seq, the encoded line, and the
+    key of the body if that is stored apart, else None. A subclass fetches the rows and the bodies."""
 
     repaired = ""
     _n = 0

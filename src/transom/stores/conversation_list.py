@@ -27,19 +27,19 @@ TITLE_CHARACTERS = 80
 
 
 class StoredConversation(Struct, frozen=True, kw_only=True):
-    """A conversation of a store.
+    """What a list of conversations says of one conversation of a store.
 
     - `id`: its name in the store. `title`: the first line of the user's first message, at most 80 characters; empty if
       none of its first eight entries has one. `user_id`, `session_id`: of its owner; empty if it has none.
     - `entries`: how many it has, None if it cannot be read. `first`, `last`: when its first and last entries were
-      appended, in seconds since 1970. `dialect`: for which its entries were counted, None if none of those that were
-      read was.
+      appended, in seconds since 1970; None if there are none. `dialect`: the provider API for which its tokens were
+      counted, None if no entry that was read has a count.
     - `damaged`: the error if it cannot be read; else empty.
 
-    Only a full description reads all entries; only it has the rest, and finds all damage:
+    A full description reads all entries, and so finds all damage. Only in a full one are the other fields not None:
 
-    - `calls`: how many requests were sent. `size`: the bytes of its entries. `cost`: what its own requests cost, in US
-      dollars, as far as prices are known; None if no price is known.
+    - `calls`: how many requests were sent. `size`: the bytes of its entries, encoded. `cost`: what its own requests
+      cost, without those of its sub-agents, in US dollars, as far as prices are known; None if no price is known.
     """
 
     id: str
@@ -77,33 +77,33 @@ def list_conversations(
     with store_in_use(store) as opened:
         found = [one for one in conversations_in(opened) if user_id in (None, one.user_id)]
         found.sort(key=lambda one: (one.last or 0.0, one.id), reverse=True)
-        full = (described(opened, one.id, full=True) if not one.damaged else one for one in found[:limit])
+        full = (describe_conversation(opened, one.id, full=True) if not one.damaged else one for one in found[:limit])
         return [one for one in full if one is not None]
 
 
 def conversations_in(
     store: Store, *, full: bool = False, update: Callable[[float, str], None] | None = None
 ) -> Iterator[StoredConversation]:
-    """Yield every conversation of a store, in the order in which they were created. Then come the files of a JSON Lines
-    store that name no conversation, each under the name of the file.
+    """Yield a description of every conversation of a store, in the order in which they were created. Last come the
+    files of a JSON Lines store whose header cannot be read: `id` is the name of the file, `damaged` the reason.
 
-    `full`: describe each in full, which reads all of its entries. `update`: called with the share of the work that is
-    done, and a label.
+    `full`: describe each in full, which reads all of its entries. `update`: called before each conversation with the
+    share of the work that is done (0 to 1), and a label ("3 of 12 conversations").
     """
     names = store.names()
     for number, name in enumerate(names):
         if update is not None:
             update(number / len(names), f"{number:,} of {len(names):,} conversations")
-        if (found := described(store, name, full=full)) is not None:
+        if (found := describe_conversation(store, name, full=full)) is not None:
             yield found
     if isinstance(store, JsonlStore):
         for path, why in store.unreadable_files():
             yield StoredConversation(id=path.name, entries=None, damaged=f"{path}: {why}")
 
 
-def described(store: Store, name: str, *, full: bool = False) -> StoredConversation | None:
-    """Describe one conversation of a store; None if it was forgotten meanwhile. `full`: describe it in full, which
-    reads all of its entries."""
+def describe_conversation(store: Store, name: str, *, full: bool = False) -> StoredConversation | None:
+    """Describe one conversation of a store; None if it was forgotten meanwhile. If it is damaged, the description has
+    only its name, and the error in `damaged`. `full`: describe it in full, which reads all of its entries."""
     try:
         log = store.open(name)
         return _described_in_full(log) if full else _described(log)

@@ -84,14 +84,15 @@ def os_errors_translated(path: Path) -> Generator[None]:
 
 @contextmanager
 def opened_for_append(path: Path) -> Generator[IO[bytes]]:
-    """Open the file for reading and writing, unbuffered, during the block. It is created if it does not exist."""
+    """Open the file for reading and writing, unbuffered, at its beginning, during the block: the caller seeks the end.
+    It is created if it does not exist; then only this user may read it."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, private_files.FILE_MODE), "r+b", 0) as file:
         yield file
 
 
 def write_durably(file: IO[bytes], data: bytes) -> None:
-    """Write all of the data and wait until it is on disk."""
+    """Write all of the data at the file's present position, and wait until it is on disk."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
@@ -99,7 +100,8 @@ def write_durably(file: IO[bytes], data: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make created, renamed and deleted names in a folder durable. On Windows it does nothing: the system does it."""
+    """Wait until the names that were created, renamed or deleted in a folder are on disk. Does nothing on Windows,
+    where the system sees to that."""
     if os.name == "posix":
         folder = os.open(path, os.O_RDONLY)
         try:
@@ -122,7 +124,7 @@ def expanded(path: str) -> str:
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a store's file or folder.
+    """Return the absolute path of a store's file or folder, with `~` replaced as `expanded` does. It need not exist.
 
     Raises InvalidSetting as `expanded` does, and for a path that cannot even be looked up: its name is too long, or a
     folder above it may not be entered.

@@ -19,7 +19,7 @@ _SUB_AGENT = re.compile(r"[^/]* (\d+)\.(\d+)")
 
 def sub_agent_name(conversation: str, tool: str, place: CallPlace) -> str:
     """Return the name of a sub-agent's conversation: the name of its caller's conversation, a slash, the name of the
-    tool, and the place of the call ("trip/research 7.0")."""
+    tool, and the place of the call, which is the key of the turn and the index of the call ("trip/research 7.0")."""
     return f"{conversation}/{tool} {place[0]}.{place[1]}"
 
 

@@ -102,7 +102,8 @@ class MemoryLog:
 
 
 class MemoryStore(LocalStore):
-    """A store that keeps conversations in memory, as long as the object lives. `clock`: by which leases end."""
+    """A store that keeps conversations in memory, as long as the object lives. `clock`: gives the time by which leases
+    end."""
 
     def __init__(self, clock: Clock = system_clock) -> None:
         self.clock = clock
@@ -117,8 +118,8 @@ class MemoryStore(LocalStore):
         return listed_names(self.created, prefix)
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return the stamps of the logs with these names, in no order that counts; unknown names are left out. None:
-        those of every log, Transom's own too. The stamp changes with the number of entries."""
+        """Return the stamps of the logs with these names, in any order; unknown names are left out. None: the stamps of
+        every log, also of Transom's own. A stamp changes with the number of entries."""
         found = ((name, self.created.get(name)) for name in (list(self.created) if names is None else set(names)))
         return [LogStamp(name, str(id(content)), str(len(content.entries))) for name, content in found if content]
 
@@ -143,11 +144,11 @@ class MemoryStore(LocalStore):
 
 
 class ScratchLog:
-    """A log with the entries that another log has now. What is appended to it stays in memory, in `appended`.
+    """A log that begins with the entries that another log has now, and keeps in memory what is appended to it.
 
-    It is a `StoredLog`: a `Conversation` of it does everything that it would do on the log itself (plan, compact,
-    undo), and then `appended` has what it would have written. Entries that others append to the log meanwhile are not
-    seen.
+    It is a `StoredLog`. A `Conversation` of it does everything that it would do on the other log itself (plan, compact,
+    undo); then `appended` has the entries that it would have written there. Entries that others append to that log
+    meanwhile are not seen.
     """
 
     def __init__(self, log: StoredLog) -> None:
@@ -156,12 +157,12 @@ class ScratchLog:
 
     @property
     def name(self) -> str:
-        """The name of the log."""
+        """The name of the other log."""
         return self._log.name
 
     @property
     def repaired(self) -> str:
-        """What opening the log has repaired."""
+        """What opening the other log has repaired, as `StoredLog.repaired` says."""
         return self._log.repaired
 
     def __len__(self) -> int:
@@ -172,27 +173,29 @@ class ScratchLog:
         return self._log[seq] if seq < self._length else self.appended[seq - self._length]
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """Yield the entries of the log, and then those that were appended here: from `start` up to, but not including,
-        `stop` (None: all)."""
+        """Yield the entries from `start` up to, but not including, `stop` (None: all): first those of the other log,
+        then those that were appended here."""
         end = len(self) if stop is None else min(stop, len(self))
         if start < self._length:
             yield from self._log.read(start, min(end, self._length))
         yield from self.appended[max(0, start - self._length) : max(0, end - self._length)]
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        """Keep these entries in memory. Raises Conflict unless there are `expect` entries now."""
+        """Add these entries to `appended`. Raises Conflict unless this log has `expect` entries now. Their seqs are not
+        checked."""
         if expect != len(self):
             raise Conflict(expect, len(self))
         self.appended.extend(entries)
 
     def refresh(self) -> int:
-        """Return the number of entries: nobody else appends here."""
+        """Return the number of entries, which no other handle changes."""
         return len(self)
 
     def save_snapshot(self, at: int, snapshot: bytes) -> None:
         """Keep nothing: opening the log again must not find what was only tried."""
 
     def load_snapshot(self) -> tuple[int, bytes] | None:
-        """Return the snapshot of the log; None if it has none, or one of more entries than this log knows of it."""
+        """Return the snapshot of the other log; None if it has none, or if that covers entries that this log does not
+        know."""
         saved = self._log.load_snapshot()
         return saved if saved is None or saved[0] <= self._length else None

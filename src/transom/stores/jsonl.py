@@ -59,10 +59,11 @@ _logger = logging.getLogger(__name__)
 
 
 class JsonlLog:
-    """One handle of one conversation in a folder: the path of its file, and the offset of each known entry's line.
+    """One handle of one conversation in a folder (a `StoredLog`). It keeps the path of the file, and the offset of each
+    known entry's line.
 
-    Opening it repairs the file after a crash: it cuts off an unfinished append, and says so in `repaired`, which also
-    tells of an empty file. Otherwise `repaired` is empty.
+    Opening it repairs the file after a crash: it cuts off an unfinished append, or ignores that where the file may only
+    be read. `repaired` says so, and also tells of an empty file; otherwise it is empty.
     """
 
     def __init__(self, store: JsonlStore, name: str) -> None:
@@ -120,11 +121,11 @@ class JsonlLog:
         return self._n
 
     def save_snapshot(self, at: int, snapshot: bytes) -> None:  # noqa: ARG002 - the protocol's
-        """Drop the snapshot: this store keeps none."""
+        """Store nothing: this store keeps no snapshots. Raises ValueError unless 0 <= `at` <= len(self)."""
         check_snapshot(at, self._n)
 
     def load_snapshot(self) -> None:
-        """There is none."""
+        """Return None: this store keeps no snapshots."""
 
     # ---- leases
 
@@ -329,7 +330,7 @@ class JsonlStore(LocalStore):
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
         """Return the stamps of the logs with these names, in the order in which they were created; unknown names are
-        left out. None: those of every log, Transom's own too. The stamp changes with the size of the file."""
+        left out. None: the stamps of every log, also of Transom's own. A stamp changes with the size of the file."""
         paths = self._paths() if names is None else {self.path_of(name) for name in names}
         return [LogStamp(found.name, found.id, str(size)) for found, size in self._headers(paths)]
 
@@ -345,18 +346,21 @@ class JsonlStore(LocalStore):
 
     @contextmanager
     def lock(self, *, shared: bool = False) -> Generator[None]:
-        """Hold the lock of the folder during the block: alone, or with `shared` together with others that share it.
+        """Hold the lock of the folder during the block: alone, to create or forget a log; with `shared`, together with
+        others that share it, to append.
 
-        Waits until its holders release it.
+        Waits until the present holders release it.
         """
         with private_files.opened(self.path / ".lock", "ab", 0) as file, locked(file, shared=shared):
             yield
 
     @contextmanager
     def leases(self) -> Generator[dict[str, tuple[str, float]]]:
-        """Hold the leases of the folder during the block, in a dict by the stems of the logs' files. What the block
-        changes in it is stored at the end, without leases that have ended. They are in the file `.leases`: if that is
-        damaged, there are none."""
+        """Lock the file `.leases` during the block and yield the leases of the folder: for the stem of each log's file
+        the holder, and until when, in seconds since 1970. What the block changes in this dict is stored at the end,
+        without leases that have ended. If the file is damaged, there are none.
+
+        Raises StoreUnavailable if the file cannot be read or written."""
         path = self.path / ".leases"
         with os_errors_translated(path), opened_for_append(path) as file, locked(file):
             try:
@@ -371,7 +375,7 @@ class JsonlStore(LocalStore):
                 file.truncate(file.write(msgspec.json.encode(kept)))  # in this order: the disk is not waited for
 
     def path_of(self, name: str) -> Path:
-        """Return the path of a conversation's file."""
+        """Return the path of a conversation's file, which need not exist."""
         return self.path / f"{file_stem(name)}.jsonl"
 
     def _paths(self) -> Iterable[Path]:

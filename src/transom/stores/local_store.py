@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class LocalStore:
-    """A store with an index of words and one of message prefixes. Each is made when it is first used."""
+    """The base class of a store with two indexes, one of words and one of message prefixes. Each is made when it is
+    first used. A subclass sets the files of the indexes, and removes conversations in `_forget_all`."""
 
     _search_file: Path | None = None
     _prefix_file: Path | None = None

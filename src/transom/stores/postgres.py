@@ -127,8 +127,8 @@ class PostgresLog(RowLog):
 
     @property
     def id(self) -> int | None:
-        """The id of the conversation in the database, which no other one ever gets; None if nothing was appended to it
-        yet.
+        """The id of the conversation in the database, which no other conversation ever gets; None if nothing was
+        appended yet, as far as this handle knows.
         """
         return self._id
 
@@ -220,7 +220,7 @@ class PostgresLog(RowLog):
         more, and `then`.
 
         It is one statement: the entries do not leave the server. Raises Conflict if there is a conversation by that
-        name.
+        name, UnknownLog if this one was forgotten, ValueError unless 0 <= `stop` <= len(self).
         """
         check_snapshot(stop, self._n)
         database, number, row = self._store.database, secrets.randbits(63), encode_entry(then)
@@ -236,8 +236,8 @@ class PostgresLog(RowLog):
             raise Conflict(0, len(self._store.open(name)))
 
     def take_lease(self, holder: str, seconds: float) -> str:
-        """Take or renew the lease of this conversation for `seconds`, unless another holder has it. Return who has it
-        then. The server's clock counts."""
+        """Take or renew the lease of this conversation for `seconds`, unless another holder has it. Return who holds it
+        then. The lease ends by the server's clock."""
         key = sha256(raw_name(self.name)).digest()
         while True:  # another one may give it back between the two halves of the statement
             if found := self._store.database.fetch(_TAKE_LEASE, key, holder, seconds, key):
@@ -383,7 +383,8 @@ FORGET_PREFIXES: LiteralString = "DELETE FROM {s}.prefixes WHERE name = ANY(%s)"
 
 
 class PostgresPrefixIndex:
-    """An index in a table of the store's schema, for all processes that use the store."""
+    """An index of message prefixes (a `PrefixIndex`) in a table of the store's schema, for all processes that use the
+    store."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database

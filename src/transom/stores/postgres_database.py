@@ -48,7 +48,8 @@ _PAUSE = 0.5
 
 
 class Listener:
-    """A thread that listens for announcements of appends, and wakes whoever waits for the conversation.
+    """A thread that listens for announcements of appends, and wakes whoever waits for the conversation. Making one
+    starts the thread. `connect`: opens the connection on which it listens; `channel`: the name of the announcements.
 
     If the connection is lost, announcements may be missed. That only delays a follower, which looks by itself from time
     to time.
@@ -63,15 +64,15 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread, and wake all that wait."""
+        """Stop the thread, and wake all who wait. Returns when the thread has ended, or after 5 seconds."""
         self._closed.set()
         self._wake()
         self._thread.join(timeout=5)
 
     @contextmanager
     def waiting_for(self, key: str) -> Generator[Event]:
-        """Wait for appends during the block: yields an event that is set when the conversation with this key may have
-        new entries.
+        """Yield an event that is set when the conversation may have new entries. It is set at most until the block
+        ends. `key`: the SHA-256 hash of the conversation's name, in hex digits, as announcements have it.
         """
         event = Event()
         with self._lock:
@@ -138,7 +139,8 @@ class PostgresDatabase:
     """A pool of connections to one schema of one database. Any thread may use it.
 
     Creating one connects, and creates missing tables. Raises InvalidSetting for a URL that libpq does not take,
-    StoreUnavailable, StoreDamaged.
+    StoreUnavailable if the server cannot be reached or refuses, StoreDamaged if the schema has other tables of our
+    names, or tables of a newer version.
     """
 
     def __init__(self, url: PostgresUrl) -> None:
@@ -181,7 +183,8 @@ class PostgresDatabase:
         self._pool.close()
 
     def cache_rows(self, log: int, rows: Iterable[Row]) -> None:
-        """Cache rows of one log."""
+        """Add rows of the log with this id to `cached_rows`, whose keys are pairs of log and seq. Rows that were not
+        used for longest are dropped above CACHED_BYTES."""
         for row in rows:
             self.cached_rows.put((log, row[0]), row, len(row[1]))
 
@@ -204,9 +207,9 @@ class PostgresDatabase:
         return cursor.fetchall() if cursor.description else []
 
     def run_once(self, append: Callable[[Db], T], stored: Callable[[Db], T | None]) -> T:
-        """As `run`, for an append, which must not be stored twice. Before it is tried again, `stored` looks whether an
-        earlier try has stored it, and returns the result then, else None. If the last try fails, the error says that it
-        is not known whether the append was stored."""
+        """Call `append` with a connection and return its result, as `run` does, but never store anything twice. Before
+        `append` is called again, `stored` must say whether an earlier call has stored: with the result if so, else with
+        None. If the last try fails, the error says that it is not known whether anything was stored."""
         tried = False
 
         def work(db: Db) -> T:
@@ -221,10 +224,12 @@ class PostgresDatabase:
     def run(self, work: Callable[[Db], T], in_doubt: Callable[[], bool] = lambda: False) -> T:
         """Call `work` with a connection and return its result.
 
-        `work` is called again if the connection breaks or another transaction was in the way, so it must be safe to
-        repeat. `in_doubt`: see `run_once`. Raises StoreUnavailable if the server cannot be reached or refuses,
-        StoreDamaged if a table is missing or different, InvalidSetting if the store is closed or was opened before a
-        fork of this process.
+        `work` is called again, for at most RETRY_SECONDS, if the connection breaks or another transaction was in the
+        way, so it must be safe to repeat. `in_doubt`: asked when the last try has failed; if it returns true, the error
+        says that it is not known whether anything was stored.
+
+        Raises StoreUnavailable if the server cannot be reached or refuses, StoreDamaged if a table is missing or
+        different, InvalidSetting if the store is closed or was opened before a fork of this process.
         """
         if self._process != os.getpid():
             raise InvalidSetting(f"{self.place}: the store was opened before a fork; open it again in this process")
@@ -246,7 +251,7 @@ class PostgresDatabase:
 
     @property
     def listener(self) -> Listener:
-        """The connection that hears of appends; the first access opens it and starts its thread."""
+        """The thread that hears of appends, on a connection outside the pool. The first access starts it."""
         with self._lock:
             if self._listener is None:
                 self._listener = Listener(self.connect, channel(self.schema))

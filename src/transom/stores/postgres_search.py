@@ -144,7 +144,8 @@ class PostgresIndex:
     def search(
         self, query: str, *, filters: SearchFilters = ANYTHING, limit: int = 10, embedder: Embedder | None = None
     ) -> list[SearchHit]:
-        """See `SearchIndex.search`."""
+        """Return the best entries for a query, the best first, at most `limit` (1 to 1,000), as `SearchIndex.search`
+        says. An entry that forks have in common is one hit, in the first of the searched conversations that has it."""
         filters = check_search(query, filters, limit)
         logs = self._ids(filters.conversations)
         if logs == []:
@@ -175,7 +176,8 @@ class PostgresIndex:
         return shown[:limit]
 
     def forget(self, conversations: Iterable[str]) -> None:
-        """See `SearchIndex.forget`. The store's own `forget` does the same within its transaction."""
+        """Remove these conversations from the index; unknown names are ignored. The store's own `forget` does the same
+        within its transaction."""
         keys = _keys(conversations)
 
         def work(db: Db) -> None:

@@ -83,7 +83,8 @@ class SqlFilter(Struct, frozen=True):
 
 
 def text_value(text: str) -> str:
-    """Replace lone surrogates and NUL characters, which PostgreSQL does not store in a text."""
+    """Return the text with a question mark for each lone surrogate and a blank for each NUL character: PostgreSQL does
+    not store these in a text."""
     return replace_surrogates(text).replace("\0", " ")
 
 

@@ -142,9 +142,11 @@ def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequenc
 
 
 def nearest(database: PostgresDatabase, embedder: Embedder, query: str, where: SqlFilter) -> Ranking:
-    """Return the ranking of the entries whose vectors are nearest to that of the query by cosine, the nearest first.
+    """Return the ranking of the entries whose vectors are nearest to that of the query by cosine, the nearest first:
+    a function that returns as many places as it is asked for, or all there are.
 
-    The query is embedded once, however often the ranking is asked. For a blank query the ranking is empty.
+    The query is embedded here, once, and only its first PART_CHARACTERS. For a blank query the ranking is empty.
+    `where`: only entries that pass this filter are ranked.
     """
     if not query.strip():
         return lambda _: []

@@ -89,7 +89,7 @@ def without_password(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """A store's URL as a message names it: without a password, and without the options of a file."""
+    """Return a store's URL or path as a message names it: without a password, and a file's URL without its options."""
     return url.partition("?")[0] if _FILE.match(url) else without_password(url)
 
 

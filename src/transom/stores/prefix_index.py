@@ -55,8 +55,9 @@ class PrefixIndex(Protocol):
 
 
 class SqlitePrefixIndex:
-    """An index in a SQLite file beside the store, for all processes that use the store; or in the memory of this
-    process: then it has the newest `most` prefixes, and at times up to twice as many."""
+    """An index of message prefixes (a `PrefixIndex`) in a SQLite file beside the store, for all processes that use the
+    store; or in the memory of this process. In memory it has the newest `most` prefixes, and at times up to twice as
+    many; in a file `most` does not count."""
 
     def __init__(self, path: str = MEMORY, most: int = MOST_IN_MEMORY) -> None:
         self._file = IndexFile(path, _TABLES, "index of message prefixes")
@@ -97,6 +98,6 @@ class SqlitePrefixIndex:
 
 
 def prefix_index(store: Store) -> PrefixIndex:
-    """Return the prefix index of a store; for a store without one, a new one in memory."""
+    """Return the prefix index of a store; for a store without one, a new one in memory at each call."""
     own = getattr(store, "prefix_index", None)
     return SqlitePrefixIndex() if own is None else own()

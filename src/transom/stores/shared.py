@@ -28,7 +28,7 @@ class Resource(Protocol):
         ...
 
     def close(self) -> None:
-        """Close it; called when nobody uses it any more."""
+        """Close the resource. `Shared` calls this when nobody uses it any more."""
         ...
 
 
@@ -45,8 +45,8 @@ class Shared(Generic[R]):
             os.register_at_fork(after_in_child=self._reset)
 
     def use(self, key: Hashable, user: object, make: Callable[[], R]) -> R:
-        """Return the open resource of this key, and add `user` to its users. If there is none, or if it is not current,
-        `make` opens one.
+        """Return the open resource of this key, and add `user` to its users. If none is open, or if it is not current,
+        `make` opens a new one. Call `release` when `user` needs it no more.
 
         Two threads that open a place for the first time at once may get a resource each. That is correct, and rare.
         """
@@ -62,7 +62,7 @@ class Shared(Generic[R]):
         return made
 
     def release(self, resource: R, user: object) -> None:
-        """Remove `user` from the users of the resource, and close it if nobody else uses it."""
+        """Remove `user` from the users of the resource, and close the resource if nobody else uses it."""
         with self._lock:
             resource.users.discard(user)
             if resource.users:
@@ -80,7 +80,8 @@ class Shared(Generic[R]):
 
 
 class OwnedStore:
-    """A store that a conversation and its forks keep open. It counts them; the last one to close closes the store."""
+    """A store that a conversation and its forks keep open. It counts them, 1 at first; the last `close` closes the
+    store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

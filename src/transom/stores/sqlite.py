@@ -123,7 +123,8 @@ class SqliteLog(RowLog):
         """Create the conversation `name` from the first `stop` entries of this one, its snapshot if that covers no
         more, and `then`.
 
-        It is one transaction. Raises Conflict if there is a conversation by that name.
+        It is one transaction. Raises Conflict if there is a conversation by that name, UnknownLog if this one was
+        forgotten, ValueError unless 0 <= `stop` <= len(self), StoreDamaged if a row is missing or damaged.
         """
         check_snapshot(stop, self._n)
         with self._store.file.writing() as db:
@@ -252,8 +253,8 @@ class SqliteStore(LocalStore):
             return id(db), db.total_changes, db.execute("PRAGMA data_version").fetchone()[0]
 
     def log_stamps(self, names: Iterable[str] | None = None) -> list[LogStamp]:
-        """Return the stamps of the logs with these names, in no order that counts; unknown names are left out. None:
-        those of every log, Transom's own too. The stamp changes with the number of entries."""
+        """Return the stamps of the logs with these names, in any order; unknown names are left out. None: the stamps of
+        every log, also of Transom's own. A stamp changes with the number of entries."""
         with self.file.connection() as db:
             if names is None:
                 rows = db.execute(_STAMPS).fetchall()

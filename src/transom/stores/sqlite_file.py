@@ -44,8 +44,9 @@ _TABLES = (
 class SqliteFile:
     """One connection to a file, for all threads. One statement runs at a time, and none stays open between two calls.
 
-    Creating one creates the tables of an empty file. Raises InvalidSetting if the file cannot be opened, StoreDamaged
-    if it is another program's or of a newer version.
+    Making one opens the file, and creates it and its tables if it is missing or empty. `path`: as errors name it;
+    `uri`: what SQLite opens; `synchronous`: "full", or "normal", which does not wait for the disk at each commit.
+    Raises InvalidSetting if the file cannot be opened, StoreDamaged if it is another program's or of a newer version.
     """
 
     def __init__(self, path: str, uri: str, synchronous: str) -> None:
@@ -79,7 +80,10 @@ class SqliteFile:
 
     def fetch(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
         """Execute one statement that reads, and return all its rows. It costs half as much as a block of `connection`.
-        Errors of SQLite are raised as ours."""
+
+        Errors of SQLite are raised as StoreUnavailable, StoreDamaged or InvalidSetting (closed, or opened before a
+        fork of this process).
+        """
         self._check_process()
         with self._lock:
             try:
@@ -91,7 +95,7 @@ class SqliteFile:
     def connection(self) -> Generator[sqlite3.Connection]:
         """Hold the connection during the block; other threads wait. No transaction is begun.
 
-        Errors of SQLite are raised as ours.
+        Errors of SQLite in the block are raised as `fetch` says.
         """
         self._check_process()
         with self._lock:
@@ -108,7 +112,7 @@ class SqliteFile:
         """Hold the connection during the block, in a transaction that no other writer can interrupt.
 
         It is committed at the end, and rolled back if the block raises. Raises StoreUnavailable if the file may only be
-        read, and if the path leads to it no longer.
+        read, and if the file was removed or replaced since it was opened.
         """
         self._check_place()
         with self.connection() as db, transaction(db):
@@ -127,7 +131,7 @@ class SqliteFile:
                 db.execute(f"PRAGMA synchronous = {self._synchronous}")
 
     def empty_write_ahead_log(self) -> None:
-        """Move the write-ahead log into the file and empty it.
+        """Copy what the write-ahead log has into the file, and empty the log.
 
         Raises TimeoutError if others keep reading for 30 seconds. SQLite waits for readers by itself, but not for
         another process that does the same: so it is tried again and again.

@@ -28,8 +28,8 @@ _METHODS = ("open", "names", "forget", "close")
 
 
 class Location(NamedTuple):
-    """What a URL or a path names. `path`: of a file or folder; empty for memory and for a server. `synchronous`: of
-    SQLite, "full" or "normal"."""
+    """What a URL or a path of a store names. `path`: of the file or folder, with `~` replaced; empty for memory and for
+    a server. `synchronous`: of a SQLite file, "full" or "normal"."""
 
     kind: Literal["memory", "sqlite", "jsonl", "postgresql"]
     path: str = ""
@@ -85,7 +85,8 @@ def store_in_use(place: str | os.PathLike[str] | Store) -> Generator[Store]:
 
 
 def parse_location(place: str | os.PathLike[str]) -> Location:
-    """Parse a URL or a path, without opening it.
+    """Find out which store a URL or a path names, without opening it. A path that ends with a slash or is a folder
+    names a JSON Lines store, any other path a SQLite file.
 
     Raises InvalidSetting if it is empty, longer than 4,096 characters, not Unicode, a URL of another form or with an
     unknown option, or a path that was probably meant otherwise: "memory", ":memory:" or a file "….jsonl".

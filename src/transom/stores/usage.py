@@ -26,10 +26,11 @@ def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
 
 
 def usage_by_run(entries: Iterable[Entry]) -> dict[str, TotalUsage]:
-    """Add up the tokens and costs of the requests that these entries record, for each run (`Meta.evaluation_id`).
+    """Add up the tokens and costs of the requests that these entries record, for each run. The keys are the ids that
+    runs have in `Meta.evaluation_id`.
 
-    Summaries, and replies that were logged with `observe`, belong to no run: they are under the empty text. In a fork,
-    only what follows the copied entries counts.
+    Summaries, and replies that were logged with `observe`, belong to no run: they are under the empty text. The
+    requests of sub-agents count for the run that called them. In a fork, only what follows the copied entries counts.
     """
     totals: dict[str, TotalUsage] = {}
     for entry in entries:

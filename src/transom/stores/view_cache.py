@@ -28,9 +28,9 @@ ENTRY_BYTES = 1_000
 
 
 class ViewCache(LruCache[str, View]):
-    """The views of the conversations that were closed last, one of each, as far as there is room.
+    """The views of the conversations that were closed last, one of each conversation, as far as there is room.
 
-    `most`: the most bytes of all of them, estimated. A view that is larger by itself is not kept.
+    `most`: the most bytes of all views together, estimated. A view that is larger by itself is not kept.
     """
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
@@ -41,10 +41,11 @@ class ViewCache(LruCache[str, View]):
         self.put(name, view, _bytes_of(view))
 
     def find(self, log: StoredLog, counter: TokenCounter) -> View | None:
-        """Return the kept view of the conversation of this log; it reads entries through `log` from now on.
+        """Return a copy of the kept view of this log's conversation, which reads its entries through `log`. It may be
+        of fewer entries than `log` knows.
 
-        None if there is none, if another token counter has counted it, if it is of more entries than this handle knows,
-        or if its conversation was forgotten or has lost entries: then it is dropped.
+        None if no view is kept, if another token counter has counted it, or if it is of more entries than `log` knows.
+        None also if the conversation was forgotten or has lost entries; then the view is dropped.
         """
         view = self.get(log.name)
         if view is None or view.counter.name != counter.name:
@@ -63,7 +64,7 @@ class ViewCache(LruCache[str, View]):
 
 
 def view_cache(log: StoredLog) -> ViewCache | None:
-    """The cache of the store that the log is in; None if that store has none."""
+    """Return the view cache of the store that has this log; None if that store has no cache."""
     return getattr(log, "view_cache", None)
 
 

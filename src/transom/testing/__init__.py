@@ -21,7 +21,7 @@ from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 from transom.testing.view_appearance import Appearance, appearance_of
 
 if TYPE_CHECKING:
-    from transom.testing.dialects import DialectConformance
+    from transom.testing.dialect_conformance import DialectConformance
     from transom.testing.policy_conformance import PolicyConformance, StrategyConformance
     from transom.testing.random_logs import LogBuilder, Step, budgets, logs, states, steps, work_logs, write_log
     from transom.testing.store_conformance import StoreConformance
@@ -60,7 +60,7 @@ __all__ = [
 _CONFORMANCE = {
     "PolicyConformance": "transom.testing.policy_conformance",
     "StrategyConformance": "transom.testing.policy_conformance",
-    "DialectConformance": "transom.testing.dialects",
+    "DialectConformance": "transom.testing.dialect_conformance",
     "StoreConformance": "transom.testing.store_conformance",
 }
 """The module of each class of tests. All other names that are not imported above are in `random_logs`."""

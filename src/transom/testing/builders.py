@@ -21,8 +21,8 @@ from transom.testing.fakes import FakeClock, WordCounter
 
 
 class CallItem(Struct, frozen=True):
-    """A call to be written: what `call` returns. Without an id it gets one, made of the seq of its entry and its index
-    in the turn."""
+    """A call to be written: what `call` returns. `id` None: the call gets an id, made of the seq of its entry and its
+    index in the turn ("call_3_0")."""
 
     name: str
     args: str = "{}"
@@ -59,20 +59,22 @@ Item = str | Body | CallItem | TurnItem | ResultItem | HiddenItem
 
 
 def call(name: str, args: str = "{}", *, label: str | None = None) -> CallItem:
-    """A tool call. `args`: its arguments, as the model wrote them (JSON). `label`: the provider's id; None: an id is
-    made up."""
+    """A tool call of the model, as an item of `talk`. `args`: its arguments, as the model wrote them (JSON). `label`:
+    the provider's id; None: `talk` makes an id up."""
     return CallItem(name, args, label)
 
 
 def result(text: str, *, to: str | None = None) -> ResultItem:
-    """The result of the call with the id `to`; None: of the oldest open call of the newest turn."""
+    """The result of a tool call, as an item of `talk`. `to`: the id of the call; None: the oldest open call of the
+    newest turn."""
     return ResultItem(text, to)
 
 
 def says(text: str, *asks: CallItem, thought: str = "", bound: bool = False, answers: int | None = None) -> TurnItem:
-    """A turn of the model: its text, calls and reasoning.
+    """A turn of the model, as an item of `talk`. `asks`: its calls; `thought`: its reasoning, empty for none.
 
-    `bound`: the reasoning is signed for its prefix. `answers`: the seq of the `Sent` that it replies to.
+    `bound`: the reasoning is signed for its prefix. `answers`: the seq of the `Sent` that the turn replies to; None: of
+    none.
     """
     return TurnItem(text=text, asks=asks, thought=thought, bound=bound, answers=answers)
 
@@ -113,7 +115,8 @@ def talk(
 
 
 def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter, meta: Meta | None = None) -> Entry:
-    """Make the entry that would be the next one of a log, with its token counts. Nothing is appended."""
+    """Make the entry with which `log` would go on, with its seq and its token counts. Nothing is appended. A trim is
+    counted by the part that it trims in `log`; 0 tokens if there is no such part."""
     form = None
     if isinstance(body, Trim) and 0 <= body.entry < len(log):
         found = find_part(log[body.entry], body.part)

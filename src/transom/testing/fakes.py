@@ -8,14 +8,14 @@ from transom.core.entry import Entry
 
 
 class FakeClock:
-    """A clock whose time changes only when it is read: the first call gives `start`, each later one `step` seconds more
-    than the one before."""
+    """A clock whose time changes only when it is read: the first call returns `start`, each later call `step` seconds
+    more than the call before."""
 
     def __init__(self, start: float = 0.0, step: float = 1.0) -> None:
         self.now, self.step = start, step
 
     def __call__(self) -> float:
-        """The time in seconds; the next call gives `step` more."""
+        """Return the time in seconds; the next call returns `step` more."""
         now = self.now
         self.now += self.step
         return now

@@ -128,12 +128,12 @@ class LogBuilder:
         return self.log[before:]
 
     def calls(self) -> list[tuple[Call, ...]]:
-        """The calls of each turn that has any."""
+        """The calls of each turn that has any, the oldest turn first."""
         turns = [entry.body for entry in self.log if isinstance(entry.body, Assistant)]
         return [turn.calls for turn in turns if turn.calls]
 
     def facts(self) -> list[Entry]:
-        """The facts that are in a unit, folded or not."""
+        """The entries of all facts that are in a unit, folded or not, in order."""
         return [entry for entry in self.log if self.view.slot_of(entry.seq) is not None]
 
     def in_flight(self) -> int | None:
@@ -383,14 +383,16 @@ def write_log(steps: Iterable[Step]) -> list[Entry]:
 
 
 def logs() -> st.SearchStrategy[list[Entry]]:
-    """Random logs: short ones, which shrink well, and longer ones, which begin with facts and then have edits too."""
+    """A Hypothesis strategy for random logs: short ones, which shrink well, and longer ones, which begin with facts and
+    then have edits too. Seqs count from 0."""
     mixed: tuple[Kind, ...] = (*_FACTS, *_EDITS, "sent", "head")
     long = st.tuples(_step_lists(_FACTS, 5, 12), _step_lists(mixed, 12, 30)).map(lambda both: both[0] + both[1])
     return st.one_of(_step_lists(mixed, 1, 12), long).map(write_log)
 
 
 def steps(*kinds: Kind, most: int = 6) -> st.SearchStrategy[list[Step]]:
-    """A list of 1 to `most` steps of these kinds, to be written behind a log: `LogBuilder(log).write(steps)`."""
+    """A Hypothesis strategy for lists of 1 to `most` steps of these kinds, to be written behind a log:
+    `LogBuilder(log).write(steps)`."""
     return _step_lists(kinds, 1, most)
 
 
@@ -407,8 +409,8 @@ _RESULTS = ("line of a file\n" * 60, "another line\n" * 90, "Error: it went wron
 
 
 def work_logs() -> st.SearchStrategy[list[Entry]]:
-    """Random logs like those of a coding agent: a task, 2 to 16 tool calls, most of them with long results, and then 1
-    to 6 edits. Some edits do not apply."""
+    """A Hypothesis strategy for random logs like those of a coding agent: a task, 2 to 16 tool calls, most of them with
+    long results, and then 1 to 6 edits. Some edits do not apply."""
     choices = st.tuples(*(st.integers(0, len(each) - 1) for each in (_TOOLS, _PATHS, _RESULTS)))
     return st.builds(_worked, st.lists(choices, min_size=2, max_size=16), steps("pin", "undo", "trim", "fold"))
 
@@ -423,7 +425,7 @@ def _worked(choices: Sequence[tuple[int, ...]], edits: Sequence[Step]) -> list[E
 
 
 def budgets() -> st.SearchStrategy[Budget]:
-    """Small and large limits of every kind, with and without prices."""
+    """A Hypothesis strategy for budgets: small and large limits of every kind, with and without prices."""
     always = Prices(write=1.0, read=1.0)  # a compaction costs nothing and always pays
     return st.builds(
         Budget,
@@ -436,5 +438,5 @@ def budgets() -> st.SearchStrategy[Budget]:
 
 
 def states() -> st.SearchStrategy[dict[str, str]]:
-    """States to announce: none, a mode, a mode and a goal."""
+    """A Hypothesis strategy for states to announce: none, a mode, or a mode and a goal."""
     return st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 6}])

@@ -84,7 +84,7 @@ _META = Meta(
 
 
 def entries_of(bodies: Sequence[Body], start: int = 0) -> list[Entry]:
-    """Entries with these bodies, numbered from `start`. Those with odd numbers have token counts and metadata."""
+    """Entries with these bodies, whose seqs count from `start`. Those with odd seqs have token counts and metadata."""
     return [
         Entry(seq=seq, at=seq / 7, body=body, tokens=(4, seq), counter="words", meta=_META)
         if seq % 2

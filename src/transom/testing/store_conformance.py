@@ -74,7 +74,8 @@ class StoreConformance:
     log."""
 
     def make(self, tmp_path: Path) -> Store:
-        """A store that keeps everything in this folder. It is called several times with the same folder."""
+        """Return a store that keeps everything in this folder. A test may call it several times with the same
+        folder."""
         raise NotImplementedError
 
     @pytest.fixture

@@ -13,8 +13,8 @@ LEFT_OUT_REASONS = {STRAY_RESULT: "stray", EMPTY_MESSAGE: "empty", HIDDEN_MESSAG
 
 
 class UnitAppearance(NamedTuple):
-    """A unit that the window shows: its key, the seqs of its facts, the facts as shown, and the size of all
-    together."""
+    """A unit that the window shows: its key, the seqs of its facts, the facts as they are shown, and the size that the
+    unit counts."""
 
     key: int
     seqs: tuple[int, ...]
@@ -26,8 +26,8 @@ class SlotAppearance(NamedTuple):
     """A slot: one unit (`fold` and `text` are None), or a fold with its text and the pinned units shown behind it.
 
     `first`, `last`: the keys of the first and the last unit that the slot covers. `keys`: the keys of all units that it
-    covers. `units`: those that are shown. `fold`: the seq of the fold. `compaction`: the provider's own, which a fold
-    shows in place of its text.
+    covers. `units`: the units that are shown. `fold`: the seq of the fold. `sizes`: what the slot counts. `compaction`:
+    the provider's own, which a fold shows in place of its text; None if it shows none.
     """
 
     first: int

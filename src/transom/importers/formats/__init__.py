@@ -43,7 +43,8 @@ __all__ = [
 
 
 def message_format(value: object) -> str:
-    """Return the name of the message format that a value is written in; empty if it is no message of a library."""
+    """Return the name of the library's message format that a value is written in; empty for any other value, also for a
+    message of an API."""
     return next((name for name, each in MESSAGE_FORMATS.items() if each.is_message(value)), "")
 
 

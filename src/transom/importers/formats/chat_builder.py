@@ -46,8 +46,11 @@ class ChatBuilder:
         self._made = 0
 
     def messages(self, role: str, pieces: Iterable[Piece]) -> Iterator[Raw]:
-        """Yield the OpenAI Chat messages for the pieces of one message of the library, in their order. `role`: of that
-        message, in OpenAI Chat."""
+        """Yield the OpenAI Chat messages for the pieces of one message of the library, in their order: one for each
+        result, and one for what stands between two results. Nothing comes of pieces without content.
+
+        `role`: of the library's message, in OpenAI Chat. Pieces with a call always become a message of the assistant.
+        """
         held: list[Piece] = []
         for piece in pieces:
             if not isinstance(piece, CallResult):
@@ -100,7 +103,8 @@ class ChatBuilder:
 
 
 def arguments(value: object) -> str:
-    """Return the arguments of a call as text: a text as it is, any other value as JSON, and `{}` if there are none."""
+    """Return the arguments of a call as text: a text as it is, any other value as JSON, and `{}` for None or an empty
+    value."""
     return value if isinstance(value, str) and value else compact_json(value) if value else "{}"
 
 

@@ -19,10 +19,11 @@ MessagePath = tuple[list[Raw], int]
 
 
 def path_to(newest: str, messages: Mapping[str, Raw], parent: str) -> MessagePath:
-    """Return the path from the root to the message with the id `newest`.
+    """Return the messages on the path from the root to the message with the id `newest`, the root first, and how many
+    others there are.
 
-    `messages`: all messages by id; `parent`: the key under which a message has the id of its parent. Empty if there is
-    no message with that id.
+    `messages`: all messages by id; `parent`: the key under which a message has the id of its parent. The path is empty
+    if there is no message with the id `newest`.
     """
     out: list[Raw] = []
     at, passed = newest, set[str]()
@@ -34,9 +35,10 @@ def path_to(newest: str, messages: Mapping[str, Raw], parent: str) -> MessagePat
 
 
 def claude_ai_path(chat: Raw) -> MessagePath:
-    """Return the path to the newest message of a chat of Claude.ai.
+    """Return the messages on the path to the newest message of a chat of Claude.ai, the oldest first, and how many are
+    on other branches.
 
-    All its messages, in their order, if they do not form a tree: exports of earlier years name no parents.
+    If the messages do not form a tree, all are returned, in their order: exports of earlier years name no parents.
     """
     listed = objects_in(chat.get("chat_messages"))
     known = {text(each, "uuid"): each for each in listed}
@@ -47,7 +49,8 @@ def claude_ai_path(chat: Raw) -> MessagePath:
 
 
 def chatgpt_path(chat: Raw) -> MessagePath:
-    """Return the path to the newest message of a chat of ChatGPT. Nodes of the tree without a message do not count."""
+    """Return the messages on the path to the newest message of a chat of ChatGPT, the oldest first, and how many are on
+    other branches. Nodes of the tree without a message do not count."""
     nodes = {key: as_dict(node) for key, node in as_dict(chat.get("mapping")).items()}
     newest = text(chat, "current_node")
     if newest not in nodes:

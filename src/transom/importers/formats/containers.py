@@ -48,6 +48,6 @@ class Container(Struct, frozen=True, kw_only=True):
     labels: frozenset[str] = frozenset()
 
     def said_in(self, value: Raw, bodies: Iterable[ConversationBody]) -> object:
-        """The parts of a value of this kind that hold what was said. `bodies`: the conversations that were found in
-        the value."""
+        """Return the parts of a value of this kind that hold what was said: what `texts` returns, or without `texts`
+        the messages of `bodies`, the conversations that were found in the value."""
         return [body.messages for body in bodies] if self.texts is None else self.texts(value)

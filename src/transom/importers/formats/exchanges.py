@@ -68,7 +68,8 @@ def _asked(value: object) -> Raw:
 
 
 def exchange(asked: object, replied: object, label: str = "", tools: object = None) -> ConversationBody:
-    """Make the conversation of a request and its reply. `label`: its id; `tools`: those of a request that has none."""
+    """Make a conversation from a request and its reply: the messages of both, and the system instruction and the tools
+    of the request. `label`: the id of the conversation; `tools`: are taken if the request has none."""
     body = _asked(asked)
     keys = ("system", "instructions", "systemInstruction", "system_instruction")
     return ConversationBody(
@@ -83,7 +84,8 @@ _REPLY_KEYS = ("choices", "candidates", "generations", "output", "messages", "co
 
 
 def said_in(replied: object) -> object:
-    """Return the parts of a reply that hold what the model said; the whole reply if no key of it is known."""
+    """Return the list of the parts of a reply that hold what the model said; the whole reply if no key of it is known.
+    The reply may be the JSON of one."""
     value = parsed_text(replied)
     fields = as_dict(value)
     return [fields[key] for key in _REPLY_KEYS if fields.get(key)] or value

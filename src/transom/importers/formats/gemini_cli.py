@@ -38,7 +38,8 @@ def _result_text(value: object) -> str:
 
 
 def is_message(value: object) -> bool:
-    """True if a value is a message of a chat of Gemini CLI, or a line of the program's own in it."""
+    """True if a value is a message of a chat of Gemini CLI, or a line in which the program itself says something (of
+    type `info`, `error` or `warning`)."""
     fields = as_dict(value)
     kind = text(fields, "type")
     own = kind == "gemini" or (kind in {"user", "info", "error", "warning"} and "timestamp" in fields)
@@ -46,7 +47,8 @@ def is_message(value: object) -> bool:
 
 
 def to_chat(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate the messages of a chat, or the lines of its file.
+    """Translate the messages of a chat of Gemini CLI, or the lines of its file, to OpenAI Chat messages. Lines in which
+    the program itself says something are left out.
 
     A message whose id comes again replaces the earlier one. A rewind (`$rewindTo`) takes back the message that it names
     and all behind it.

@@ -27,12 +27,12 @@ _MOST_KEYS = 5
 
 
 def left_out_texts(source: object, kept: object, labels: Collection[str] = ()) -> str:
-    """Say how many texts in `source` are in none of the texts in `kept`, with how many characters, and the five keys
-    that have most of them. Empty if all are there.
+    """Return one line about the texts in `source` that no text in `kept` has: how many, with how many characters, and
+    the five keys that have most of them. Empty if `kept` has them all.
 
-    Both are JSON values. A text is also there if each of its lines is in a kept text, or if it is within the JSON of
-    one (the arguments of a call, a result). What is under the keys of labels (ids, types, times, names of models) is no
-    text; `labels`: further such keys of this format.
+    `source` and `kept` are JSON values. `kept` also has a text if each of its lines is in a kept text, or if the text
+    is within the JSON of a kept text (the arguments of a call, a result). What is under the key of a label (an id, a
+    type, a time, the name of a model) is no text; `labels`: further such keys of this format.
     """
     whole = {text for _, text in _texts(kept)}
     missing = [

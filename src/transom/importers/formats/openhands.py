@@ -38,7 +38,8 @@ def is_event(value: object) -> bool:
 
 
 def to_chat(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate events to OpenAI Chat messages. Calls of one reply of the model become one message."""
+    """Translate events of OpenHands to OpenAI Chat messages. The calls of one reply of the model become one message;
+    events that are for the program are left out."""
     builder = ChatBuilder()
     held: list[Piece] = []
     reply = ""

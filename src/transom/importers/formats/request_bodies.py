@@ -70,8 +70,8 @@ _LIKE_KNOWN = re.compile(r"(?:_text|_use|_call|_result|_output|_image|_url|_audi
 
 
 def key_of(body: Raw) -> str:
-    """Return the key under which a body has its messages: a list, or under `input` also a text. Empty if it has none,
-    as a message, a row of a data set, or a request for embeddings."""
+    """Return the key out of MESSAGE_KEYS under which a body has its messages: a list, or under `input` also a text.
+    Empty if it has no messages, as a single message, a row of a data set, or a request for embeddings."""
     has_turns = any("role" in each for each in objects_in(body.get("messages")))
     is_one = "role" in body and ("content" in body or "contents" in body) and not has_turns
     is_row = isinstance(body.get("output"), str)
@@ -82,7 +82,8 @@ def key_of(body: Raw) -> str:
 
 
 def is_message(value: object) -> bool:
-    """True if a value looks like a message of one of the APIs."""
+    """True if a value looks like a message of one of the APIs: an object with a `role` or `parts`, or an item of
+    Responses. False for a body, which holds messages."""
     fields = as_dict(value)
     if key_of(fields):
         return False
@@ -90,7 +91,8 @@ def is_message(value: object) -> bool:
 
 
 def format_of(body: Raw, messages: list[object]) -> str:
-    """Decide the name of the format of a body with these messages; pass `{}` as body for a list of messages alone.
+    """Return the name of the format of a body with these messages: that of an API, or of a library that writes such
+    messages. Pass `{}` as body for a list of messages alone. "openai" if nothing decides.
 
     Empty if the messages have parts of no API that is known here.
     """
@@ -105,7 +107,8 @@ def format_of(body: Raw, messages: list[object]) -> str:
 
 
 def system_of(body: Raw, format_name: str) -> Any:
-    """Return the system instruction that a body of this format has outside its messages; None if it has none."""
+    """Return the system instruction that a body of this format has outside its messages, in the form that it has there;
+    None if it has none, or an empty one."""
     keys = SYSTEM_KEYS.get(format_name, ("system",))
     return next((body[key] for key in keys if body.get(key) not in (None, "", [])), None)
 
@@ -172,7 +175,7 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
 
 
 def unknown_texts(messages: list[object]) -> str:
-    """Say in a few words where messages have texts that no API would read; empty if they have none.
+    """Say in a few words which texts of messages no API would read, for the first such message; empty if there is none.
 
     Such a message has texts under some key, and nothing that an API knows; or it has a part whose type no API has.
     """
@@ -200,10 +203,10 @@ _ROLES = {
 
 
 def unknown_roles(messages: list[object], format_name: str) -> str:
-    """Say in a few words that these are no messages of this API: one has a role that no message of it has, or none has
-    a role. Empty if they may be its messages, and for every other format.
+    """Say in a few words why these cannot be messages of the API `format_name`: one has a role that this API does not
+    have, or none has a role. Empty if they may be its messages, and for a format that is not of an API.
 
-    An item of Responses that is no message needs no role, and no content of Gemini does.
+    In Responses an item that is no message needs no role, and in Gemini no content needs one.
     """
     known, objects = _ROLES.get(format_name), list(objects_in(messages))
     roles = [text(fields, "role") for fields in objects]
@@ -227,7 +230,8 @@ def _has_text(value: object) -> bool:
 
 
 def is_item(value: object) -> bool:
-    """True if a value's `type` is that of an item of the Responses API. Ask only for values without a `role`."""
+    """True if a value's `type` is that of an item of the Responses API. Call it only for values without a `role`: a
+    message of Anthropic may have `type` "message" too."""
     kind = text(as_dict(value), "type")
     items = ("message", "reasoning", "function_call", "custom_tool_call", "additional_tools")
     return kind in items or kind.endswith(("_call", "_call_output"))

@@ -25,9 +25,9 @@ Rule = Callable[[Any], Iterable[Piece]]
 class MessageFormat(Struct, frozen=True, kw_only=True):
     """How a library writes messages, other than in the form of an API.
 
-    `name` and `title`: as in `Format`. `is_message`: true for a value that only this library writes, and that is a
-    message. `to_chat`: translates a list of them to OpenAI Chat messages; other values are left out. `labels`: keys
-    under which the library has words for its own program, which are no texts of a conversation.
+    `name` and `title`: as in `Format`. `is_message`: true for a message that only this library writes so. `to_chat`:
+    translates a list of these messages to OpenAI Chat messages; other values are left out. `labels`: keys under which
+    the library has words for its own program, which are no texts of a conversation.
     """
 
     name: str
@@ -64,7 +64,8 @@ class Shape(Struct, frozen=True, kw_only=True):
     failed: Paths = ""
 
     def to_chat(self, values: Iterable[object]) -> Iterator[Raw]:
-        """Translate messages of this shape to OpenAI Chat messages."""
+        """Translate messages of this shape to OpenAI Chat messages. A message whose role is not in `roles` is left
+        out."""
         builder = ChatBuilder()
         for fields in map(as_dict, values):
             role = self.roles.get(str(found(fields, self.role)))
@@ -72,7 +73,8 @@ class Shape(Struct, frozen=True, kw_only=True):
                 yield from builder.messages(role, self.pieces(fields, role))
 
     def pieces(self, fields: Raw, role: str) -> Iterator[Piece]:
-        """Yield the pieces of one message. `role`: its role in OpenAI Chat."""
+        """Yield the pieces of one message: those of `before`, of the content, and of `beside`. If `role`, its role in
+        OpenAI Chat, is "tool" and no part is a result, its text is the result."""
         for key, rule in self.before:
             yield from _each(found(fields, key), rule)
         content = next((fields[key] for key in self.content if fields.get(key)), None)
@@ -138,12 +140,14 @@ def _text(value: object, paths: Paths) -> str:
 
 
 def words(paths: Paths = "text") -> Rule:
-    """Make the rule for a text. `paths`: where it is in the part."""
+    """Make the rule for a text. `paths`: where the text is in the part; a part that is a text itself is taken whole.
+    Nothing comes of an empty text."""
     return lambda part: [Text(text)] if (text := _words(part, paths)) else []
 
 
 def thought(paths: Paths = "text") -> Rule:
-    """Make the rule for reasoning of the model. `paths`: where its text is in the part."""
+    """Make the rule for reasoning of the model. `paths`: where its text is in the part; a part that is a text itself is
+    taken whole. Nothing comes of an empty text."""
     return lambda part: [Reasoning(text)] if (text := _words(part, paths)) else []
 
 
@@ -177,9 +181,10 @@ def both(*rules: Rule) -> Rule:
 
 
 def media(*, url: Paths = "url", data: Paths = "data", mime: Paths = "mimeType", name: Paths = "") -> Rule:
-    """Make the rule for an image or another file. The paths lead to its URL, or to its base64 data and its media type.
+    """Make the rule for an image or another file. The paths `url`, `data` and `mime` lead to its URL, or to its base64
+    data and its media type; `name` leads to the name of a file.
 
-    What has no media type counts as an image. `name`: the path to the name of a file.
+    What has no media type counts as an image. Nothing comes of a part without a URL and without data.
     """
 
     def rule(part: Any) -> Iterable[Piece]:

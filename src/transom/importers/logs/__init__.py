@@ -1,1 +1,1 @@
-"""Stores what was read: which log an import continues, and what is appended to it."""
+"""Stores what the importers have read: compares it with the log that an import continues, and appends what is new."""

@@ -21,8 +21,8 @@ _KIND = "imported"
 class ImportMark(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Says that the entries from the seq `first` up to this mark were imported.
 
-    `format`: the name of the file's format. `lines`: how many lines a session file had when its import ended with this
-    mark; the import has ended a turn that was not complete by then. 0 for other files, and for marks within an import.
+    `format`: the name of the file's format. `lines`: how many lines a session file had when an import of it ended; a
+    turn that was not complete there was ended there. 0 for other files, and for a mark in the midst of an import.
     """
 
     format: str
@@ -36,7 +36,8 @@ def body_of(mark: ImportMark) -> Opaque:
 
 
 def mark_of(entry: Entry) -> ImportMark | None:
-    """Decode the mark that an entry holds; None for any other entry. Raises InvalidMessage if it is damaged."""
+    """Decode the import mark that an entry holds; None for an entry of another kind. Raises InvalidMessage if the mark
+    is damaged."""
     body = entry.body
     if not isinstance(body, Opaque) or body.raw.get("kind") != _KIND:
         return None
@@ -47,7 +48,8 @@ def mark_of(entry: Entry) -> ImportMark | None:
 
 
 def newest_mark(log: StoredLog) -> ImportMark | None:
-    """Return the newest mark in a log; None if nothing in it was imported."""
+    """Return the newest mark in a log; None if nothing in the log was imported. It reads the whole log. Raises
+    InvalidMessage if a mark is damaged."""
     newest = None
     for entry in log.read():
         newest = mark_of(entry) or newest

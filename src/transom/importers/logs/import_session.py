@@ -21,8 +21,15 @@ from transom.importers.logs.imported_log import ImportedLog, New
 from transom.importers.open_file import NOT_ENDED, FileLine, OpenFile, opened, parsed
 from transom.importers.recognise import SESSIONS, OnSkip
 from transom.importers.recorded import FORMATS
-from transom.importers.sessions.injected import is_injected
-from transom.importers.sessions.session_reader import Ranges, Said, SessionEvent, is_in, subagent_name, taken_messages
+from transom.importers.sessions.injected_messages import is_injected
+from transom.importers.sessions.session_reader import (
+    Ranges,
+    Said,
+    SessionEvent,
+    accepted_messages,
+    is_in,
+    subagent_name,
+)
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, text
 
@@ -42,9 +49,9 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
     """What the first reading of a session file finds.
 
     `format`: the name of its format. `taken_back`: for each branch, the ranges of lines whose messages were taken back.
-    `main`: the branch that is the conversation of the file: "" for the session itself, or the subagent's in a file that
-    has nothing else. `is_named`: the lines of that subagent name it. `ids`: those that the lines give to the session,
-    the newest last.
+    `main`: the branch that is the conversation of the file: "" for the session itself, or the subagent in a file that
+    has nothing else. `is_named`: whether `main` is a subagent that the lines name. `ids`: the ids that the lines give
+    to the session, the newest last.
     """
 
     format: str
@@ -56,9 +63,9 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
     def name(self, stem: str) -> str:
         """Return the name for the conversation. `stem`: the name of the file without its suffix.
 
-        It is the newest id of the session, so that a copy of the file is known again; for a file of a subagent the name
-        that the subagent has in its session. It is `stem` if that is one of the ids, if there is no id, and for a
-        subagent without a name.
+        For a file of a named subagent: the name that the subagent has in its session. For a session: its newest id, so
+        that a copy of the file is known again. `stem` if that is one of the ids, if there is no id, and for a subagent
+        without a name.
         """
         if self.ids and self.is_named:
             return subagent_name(self.ids[-1], self.main)
@@ -66,7 +73,11 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
 
 
 def scan(path: Path, format_name: str, progress: Callable[[float], None]) -> ScannedSession:
-    """Read a session file once without storing anything. Lines that are not JSON are passed over."""
+    """Read a session file once without storing anything, and say what was taken back and how the session is named.
+    Lines that are not JSON are passed over. `progress`: called with the share of the file that was read, from 0 to 1.
+
+    Raises OSError, and InvalidMessage where the file cannot be read or unpacked.
+    """
     reader = SESSIONS[format_name]()
     branches = set[str]()
     with opened(path) as file:
@@ -90,7 +101,8 @@ def scan(path: Path, format_name: str, progress: Callable[[float], None]) -> Sca
 def whole_lines(
     file: OpenFile, on_skip: OnSkip, progress: Callable[[float], None] = lambda _: None
 ) -> Iterator[FileLine]:
-    """Yield the lines of a file, blank ones too. A last line that was not written to its end is reported and left out.
+    """Yield the lines of a file, blank ones too. A last line without a line end that is not whole JSON is reported to
+    `on_skip` and left out: a program still writes it.
 
     `progress`: called now and then with the share of the file that was read, from 0 to 1.
     """
@@ -174,7 +186,7 @@ class SessionFacts:
     def _of_turn(self, branch: str, turn: list[Said], where: str) -> list[New]:
         """Make the facts of one turn. At Anthropic, messages of one role that follow one another are read as one: so a
         turn that begins with the role of the last one is marked as a message of its own."""
-        said, facts = taken_messages(
+        said, facts = accepted_messages(
             turn, self._dialect, lambda _, why: self._on_skip(f"{where}: an earlier message is left out, {why}")
         )
         out: list[New] = []
@@ -200,11 +212,11 @@ def import_lines(
     open_log: Callable[[str], ImportedLog],
     on_skip: OnSkip,
 ) -> dict[str, ImportedLog]:
-    """Append what the lines of a session have and the logs lack. Return the log of each branch.
+    """Append what the lines of a session have and the logs lack. Return the log of each branch, by its name.
 
-    `log`: of the branch `main`; `open_log`: opens that of another branch, which is a subagent's. If the file is shorter
-    than at an earlier import, what is left of it is not appended, and that is reported. Raises InvalidSetting if a log
-    has an imported fact that the file has not.
+    `log`: the log of the branch `main`; `open_log`: opens the log of another branch, which is a subagent. If the file
+    is shorter than at an earlier import, nothing more is appended, and `on_skip` is told. Raises InvalidSetting if a
+    log has an imported fact that the file has not.
     """
     logs, appended = {main: log}, 0
 

@@ -38,10 +38,12 @@ class ImportedLog:
     The facts of the log are compared with those of the file, in order. Every fact that was imported earlier must be in
     the file. A fact that was added in Transom since may be in the file or not.
 
-    `source`: how errors name the file. Three counters are about facts of the file. `appended`: the log lacked them;
-    `earlier`: the log had them; `shown_before`: the log had them, and they were taken back later, so that they are
-    still sent. Raises InvalidSetting if the log has entries and none was imported, or if they were imported from
-    another format.
+    `source`: how errors name the file. Three attributes count facts of the file. `appended`: the log lacked them, and
+    they are or will be appended; `earlier`: the log had them; `shown_before`: of these, the facts that the user took
+    back only after they were imported, and that are still sent.
+
+    Making one reads the whole log. Raises InvalidSetting if the log has entries and none was imported, or if they were
+    imported from another format; InvalidMessage if a mark of an import is damaged.
     """
 
     def __init__(self, log: StoredLog, *, format_name: str, source: str, counter: FormatCounter, clock: Clock) -> None:
@@ -71,22 +73,24 @@ class ImportedLog:
     def unknown(self, new: Sequence[New]) -> list[New]:
         """Return those of the file's next facts and heads that the log lacks, and append nothing.
 
-        It counts and compares as `add` does, and the next call goes on behind these facts: so give each fact once.
-        Raises InvalidSetting as `add` does.
+        Each call moves the counters, and goes on in the log behind the facts that it found: so give each fact once, in
+        the order of the file. Raises InvalidSetting if the log has an imported fact that the file has not.
         """
         out = [one for one in new if not self._has(one)]
         self.appended += sum(isinstance(one.body, Fact) for one in out)
         return out
 
     def goes_on(self) -> bool:
-        """True if the log has more imported facts than the file. Call it once, when the file has ended."""
+        """True if the log has imported facts behind the last fact of the file. Call it once, when the file has ended:
+        it uses up the facts of the log."""
         return any(is_in(entry.seq, self._ranges) for entry in self._known)
 
     def flush(self, lines: int = 0) -> None:
-        """Append the waiting entries and their mark, in one append.
+        """Append the entries that `add` has prepared, and an import mark, in one append.
 
-        `lines`: as in `ImportMark`. Nothing is appended if no entry waits and the log has a mark with these `lines`.
-        Raises InvalidSetting if somebody else appended to the log meanwhile.
+        `lines`: how many lines the session file has, at its end; else 0. Nothing is appended if no entry waits and the
+        log has a mark with these `lines`; but an empty log always gets a mark. Raises InvalidSetting if somebody else
+        appended to the log meanwhile.
         """
         ended = lines and lines not in self._lines
         if not self._waiting and self._next and not ended:

@@ -1,1 +1,1 @@
-"""Reads the session files of programs: one file for each program."""
+"""Reads the session files of coding agents: one module for each of Claude Code, Codex and pi."""

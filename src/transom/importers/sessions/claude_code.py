@@ -33,7 +33,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from transom.core.message import Raw
-from transom.importers.sessions.injected import is_command
+from transom.importers.sessions.injected_messages import is_command
 from transom.importers.sessions.session_reader import Said, SessionEvent, SessionReader, seconds_of
 from transom.stores.lru_cache import LruCache
 from transom.wire.fields import as_dict, as_parts, objects_in, plain_text, text
@@ -74,7 +74,8 @@ _PDF = "JVBERi"
 
 
 class ClaudeCodeReader(SessionReader):
-    """Reads the lines of a Claude Code session."""
+    """Reads the lines of a Claude Code session, as `SessionReader` says. It holds back the newest turn of each
+    branch."""
 
     def __init__(self) -> None:
         super().__init__()

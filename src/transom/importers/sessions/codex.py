@@ -54,13 +54,14 @@ def is_document(value: object) -> bool:
 
 
 def lines_of(document: Raw) -> Iterator[object]:
-    """Yield the lines that a newer Codex would have written for a rollout of the oldest kind."""
+    """Yield the lines that a Codex of 2025 would have written for a rollout of the oldest kind, whose document this
+    is: its session, then its items without an envelope."""
     yield document["session"]
     yield from cast("list[object]", document["items"])
 
 
 class CodexReader(SessionReader):
-    """Reads the lines of a rollout of Codex. It holds back the newest turn of the model."""
+    """Reads the lines of a rollout of Codex, as `SessionReader` says. It holds back the newest turn of the model."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -41,7 +41,7 @@ _SUMMARIES = frozenset({"compaction", "branch_summary"})
 
 
 class PiReader(SessionReader):
-    """Reads the lines of a session of pi. It holds back the newest turn of the model."""
+    """Reads the lines of a session of pi, as `SessionReader` says. It holds back the newest turn of the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,8 @@ class PiReader(SessionReader):
 
     @property
     def taken_back(self) -> dict[str, Ranges]:
-        """The lines that are not on the path to the newest entry, under the name of the only branch, ""."""
+        """The ranges of lines whose messages are not on the path to the newest entry, under "", the name of the only
+        branch. Empty if there are none."""
         ranges: Ranges = []
         end, at = self.count, self._newest
         while end > 0:

@@ -18,20 +18,21 @@ _OF_RESULTS = frozenset({"role", "toolCallId", "toolName", "content", "isError",
 
 
 def notes_of_result(message: Raw) -> Raw:
-    """The notes on a tool result, as fields for its chat message: all that the chat message does not say. Often
-    empty."""
+    """Return the fields to add to the chat message of pi's tool result `message`: NOTES, with the fields of pi that the
+    chat message has no place for. Empty if there are no such fields."""
     rest = {key: value for key, value in message.items() if key not in _OF_RESULTS}
     return {NOTES: {"pi": rest}} if rest else {}
 
 
 def fields_of_result(message: Raw) -> Raw:
-    """The fields of pi in the notes on a tool result."""
+    """Return the fields of pi that `notes_of_result` has put into the chat message of a tool result; empty if it has
+    none."""
     return as_dict(as_dict(message.get(NOTES)).get("pi"))
 
 
 def notes_of_turn(blocks: Sequence[Raw]) -> Raw:
-    """The notes on a turn of the model, as fields for its chat message: each block without what the chat message says
-    of it, and the length of a thought.
+    """Return the fields to add to the chat message of a turn of the model, whose blocks in pi these are: NOTES, with
+    each block without what the chat message says of it, and with the length of a thought.
 
     Empty if the chat message says everything: at most one thought, then at most one text, then calls, none of them
     empty, and no other field.
@@ -54,10 +55,11 @@ def _noted(block: Raw) -> Raw:
 
 
 def noted_blocks(message: Raw, thought: str, texts: Sequence[str], calls: Sequence[Raw]) -> Iterator[Raw] | None:
-    """The blocks of a turn in their order, with the fields of its notes; None if it has no notes that fit.
+    """Return the blocks of pi for a turn of the model, in their first order and with all fields, by the notes that
+    `notes_of_turn` has put into its chat message. None if the message has no notes, or none that fit.
 
-    `thought`: all its thoughts, a line break between two; `texts`: of each of its parts; `calls`: the blocks of its
-    calls.
+    `thought`: all thoughts of the turn, a line break between two; `texts`: the texts of its parts; `calls`: the blocks
+    of its calls.
     """
     noted = objects_in(as_dict(message.get(NOTES)).get("pi"))
     kinds = [text(note, "type") for note in noted]

@@ -48,7 +48,7 @@ SessionEvent = Said | SystemPrompt
 
 
 def subagent_name(session: str, branch: str) -> str:
-    """The name of the conversation of a subagent, which is this branch of the session."""
+    """Return the name for the conversation of a subagent: "SESSION#BRANCH"."""
     return f"{session}#{branch}"
 
 
@@ -113,13 +113,14 @@ class SessionReader:
         ranges.append((first, end))
 
 
-def taken_messages(
+def accepted_messages(
     said: list[Said], dialect: Dialect, on_refused: Callable[[int, str], None]
 ) -> tuple[list[Said], list[Placed]]:
-    """Return those messages that the dialect takes, and their facts, each with its position in the first list.
+    """Return the messages that the dialect accepts, and their facts, each with the position of its message in the
+    returned list.
 
     Programs write what no API takes, such as a block that broke off, and a session is not given up for that.
-    `on_refused`: called for each other message with its position in `said` and the reason.
+    `on_refused`: called for each message that is left out, with its position in `said` and the reason.
     """
     with suppress(InvalidMessage):
         return said, dialect.parse([each.message for each in said])
@@ -137,7 +138,7 @@ def taken_messages(
 
 
 def is_in(number: int, ranges: Ranges) -> bool:
-    """True if a number is in one of these ranges."""
+    """True if a number is in one of these ranges. They must be in rising order."""
     at = bisect_right(ranges, number, key=itemgetter(0)) - 1
     return at >= 0 and number < ranges[at][1]
 

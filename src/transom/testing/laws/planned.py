@@ -32,9 +32,9 @@ from transom.wire.rendering import render, render_messages
 
 
 class PlannedCall(NamedTuple):
-    """A log, the plan for its next request, and what that was planned with.
+    """A log, the plan for its next request, and what that request was planned with: what `plan_call` returns.
 
-    `before`: the view of the log without the plan. `dialect`: the API's dialect, or its name.
+    `before`: the view of the log without the plan. `dialect`: the dialect of the request, or its name.
     """
 
     log: Sequence[Entry]
@@ -69,8 +69,11 @@ def plan_call(
     state: Mapping[str, str] | None = None,
     dialect: str | Dialect = "openai",
 ) -> PlannedCall:
-    """Plan the next request of a log. Raises BudgetImpossible if no window fits, and AssertionError if the bill of that
-    error is wrong."""
+    """Plan the next request of a log, whose head is the newest head in the log. Nothing is appended. `state`: what must
+    be announced, by key; None: nothing.
+
+    Raises BudgetImpossible if no window fits, and AssertionError if the bill of that error is wrong.
+    """
     spoken = dialect_named(dialect)
     view = build_view(Entries(log), spoken.format_counter(COUNTER))
     options = WindowOptions(head=view.head, state=state or {}, required_user_turn=spoken.required_user_turn)
@@ -106,10 +109,10 @@ def check_valid(window: Window, dialect: str | Dialect = "openai") -> None:
 
 
 def check_fits(window: Window, budget: Budget, dialect: str | Dialect = "openai") -> None:
-    """Law 2: the window is within every limit.
+    """Law 2: the window is within every limit of the budget.
 
-    `max_messages` limits the messages that are sent. Where a call is an item of its own, it counts as a part of the
-    item before it, if that is the model's too.
+    `max_messages` limits the messages that are sent. Where a call is an item of its own (Responses), it counts as a
+    part of the item before it if the model wrote that item too.
     """
     items = messages_of(window.view, dialect)
     by_model = [item.get("role") == "assistant" or str(item.get("type", "")).endswith("_call") for item in items]

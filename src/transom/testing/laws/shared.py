@@ -25,7 +25,7 @@ COUNTER = WordCounter()
 
 
 def messages_of(view: View, dialect: str | Dialect = "openai") -> list[dict[str, Any]]:
-    """The messages of a view in this dialect, whatever the API calls them (items, contents)."""
+    """The messages of a view as a request in this dialect has them, whatever the API calls them (items, contents)."""
     body = render(view, dialect)
     return [message for key in ("messages", "input", "contents") for message in body.get(key, ())]
 
@@ -41,7 +41,7 @@ def texts_in(value: object) -> Iterator[str]:
 
 
 def with_edit(view: View, edit: Edit) -> View:
-    """The view of the log with one more edit. Nothing is appended to the log."""
+    """The view that `view` becomes if its log had one more entry, this edit. Nothing is appended to the log."""
     log = [view.log[seq] for seq in range(view.length)]
     log.append(entry(edit, log, at=float(len(log)), counter=COUNTER))
     return apply(view.with_log(Entries(log)), log[-1:])

@@ -204,7 +204,8 @@ def closed_view(log: Sequence[Entry], dialect: Dialect) -> View:
 
 
 def shown_texts(view: View) -> list[str]:
-    """The texts that a view shows and the names of its calls, in order."""
+    """The texts that a view shows and the names of its calls, in order, as they are sent: with a question mark for a
+    lone surrogate. White space at their ends is cut off; blank texts are left out."""
     out: list[str] = []
     for slot in view.slots:
         units = slot.pinned_units if isinstance(slot, FoldedSlot) else (slot,)
