@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from transom.core.calibration import MIN_RATIO, Calibration
 from transom.core.entry import Sent
 from transom.core.message import Usage
-from transom.core.usage import MIN_RATIO, Calibration
 
 
 def learned(*replies: tuple[int, int, int, int]) -> float:

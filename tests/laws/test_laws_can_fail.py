@@ -185,7 +185,7 @@ def test_reachable_by_a_fold(text: str) -> None:
 
 
 def test_reachable_where_reading_loses_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transom.readback.content.replace_surrogates", lambda text: text[:100])
+    monkeypatch.setattr("transom.readback.readable_entries.replace_surrogates", lambda text: text[:100])
 
     def fold(view: View, target: Target) -> Iterator[Edit]:
         yield Fold(first=1, last=3, text="[entry 1 to entry 4]", why="compaction")
@@ -219,7 +219,7 @@ def test_text(monkeypatch: pytest.MonkeyPatch) -> None:
     log = talk("fix it", call("sh", '{"cmd": "cat src/app.py and more of it"}'), result("ok"), "on")
     log = talk(Trim(entry=1, part=("args", 0), note="[left out]"), after=log)
     check_text(reducer.build_view(Entries(log), COUNTER))
-    monkeypatch.setattr("transom.core.refusal._is_json", lambda text: True)
+    monkeypatch.setattr("transom.core.edit_refusal._is_json", lambda text: True)
     fails(check_text, reducer.build_view(Entries(log), COUNTER), match="not JSON")
 
 

@@ -7,7 +7,7 @@ import pytest
 from transom import Conversation, InvalidSetting
 from transom.memory import Memory
 from transom.search import SearchFilters, search_index
-from transom.search.source import is_own_log
+from transom.search.indexed_store import is_own_log
 from transom.stores import open_store
 from transom.testing import FakeClock
 

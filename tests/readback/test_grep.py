@@ -15,7 +15,7 @@ from transom import Conversation
 from transom.core.message import Text, ToolResult
 from transom.errors import InvalidSetting
 from transom.readback import grep
-from transom.readback.matches import LINE_WIDTH
+from transom.readback.grep_log import LINE_WIDTH
 from transom.readback.patterns import MAX_INSTRUCTIONS, compile_pattern, matching_lines
 from transom.testing.builders import call, hidden, result, talk, user
 from transom.testing.fakes import Entries

@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from postgres_server import schema_for
 from transom.core.entry import Meta
 from transom.search import SearchFilters, search_index
-from transom.search.source import ARCHIVE
+from transom.search.indexed_store import ARCHIVE
 from transom.stores import postgres_search_vectors
 from transom.stores.postgres import PostgresStore
 from transom.testing import talk

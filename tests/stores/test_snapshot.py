@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import asdict, replace
 from places import Place
 
+from transom.core.calibration import Calibration
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Body, Entry, Meta, Sent
 from transom.core.message import (
@@ -30,7 +31,6 @@ from transom.core.message import (
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import FormatCounter
 from transom.core.unit import FoldedSlot, Slot, Unit
-from transom.core.usage import Calibration
 from transom.core.view import View
 from transom.core.window import assemble
 from transom.stores import SqliteStore, open_view

@@ -14,7 +14,7 @@ from transom.testing import WordCounter
 from transom.wire.openai import OPENAI_CHAT
 from transom.wire.rendering import render_messages
 from transom.wire.responses import RESPONSES, violations
-from transom.wire.responses.built_in import SCREENSHOT
+from transom.wire.responses.built_in_tools import SCREENSHOT
 
 USER = {"role": "user", "content": "hi"}
 SHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64," + "A" * 200}

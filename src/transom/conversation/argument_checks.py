@@ -41,7 +41,7 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
     if not isinstance(id, str) or not id:
         raise InvalidSetting(f"id: must be a text of at least one character, not {kind_of(id)}")
     if id.startswith("."):
-        from transom.search.source import check_name  # noqa: PLC0415 - search is loaded at first use
+        from transom.search.indexed_store import check_name  # noqa: PLC0415 - search is loaded at first use
 
         check_name("id", id)
 

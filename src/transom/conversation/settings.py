@@ -15,13 +15,13 @@ from transom.conversation import argument_checks as check
 from transom.conversation.state_and_head_parts import HeadPart, State, checked_head_parts, checked_state
 from transom.conversation.summary_job import SummarizedBy, SummarySettings, summary_settings
 from transom.core.budget import Budget
+from transom.core.calibration import Calibration
 from transom.core.learned_limit import LearnedLimit
 from transom.core.log import Owner
 from transom.core.message import Instruction
 from transom.core.plan_request import Ref, entry_ref
 from transom.core.policy import Policy
 from transom.core.tokens import TokenCounter
-from transom.core.usage import Calibration
 from transom.errors import InvalidSetting, no_setting, quote
 from transom.policies import policy_named
 from transom.redaction import Redacting, Redactor, redactor

@@ -8,11 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from transom.core.edit import Fold, Pin, Trim, Undo
+from transom.core.edit_refusal import refusal
 from transom.core.entry import Entry
 from transom.core.folded_slot import Path, make_folded, replace_in_folds
 from transom.core.message import ToolResult
 from transom.core.persistent import appended, vector
-from transom.core.refusal import refusal
 from transom.core.summary import Summary
 from transom.core.tokens import apply_trim, part_bytes
 from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim

@@ -36,9 +36,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.core.calibration import MAX_DISAGREEMENT, MAX_RATIO, Calibration, whole_prompt
 from transom.core.entry import Sent
 from transom.core.message import Failure, Usage
-from transom.core.usage import MAX_DISAGREEMENT, MAX_RATIO, Calibration, whole_prompt
 
 PATIENCE = 4
 """Replies near the limit before a size that was refused is tried for the first time."""

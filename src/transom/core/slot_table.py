@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
 from transom.cache_prices import SinceBreak
+from transom.core.calibration import Calibration
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.entry import Approval, Body, CallPlace, Entry, Forked, Sent
 from transom.core.folded_slot import Path, child_at
@@ -26,7 +27,7 @@ from transom.core.summary import Summaries, Summary
 from transom.core.tokens import ZERO, FormatCounter, Size, apply_trim
 from transom.core.trims import find_part
 from transom.core.unit import FoldedSlot, Slot, Unit, new_unit
-from transom.core.usage import Calibration, TotalUsage
+from transom.core.usage import TotalUsage
 
 NO_UNIT, STRAY_RESULT, EMPTY_MESSAGE, HIDDEN_MESSAGE = -1, -2, -3, -4
 """What stands in place of a unit's key for an entry that is in no unit.

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import replace
 
 from transom.core.edit import Edit, Fold, Trim
+from transom.core.edit_refusal import refusal
 from transom.core.entry import Body, Entry, Meta
 from transom.core.log import Log
 from transom.core.message import Assistant, Call, Head
-from transom.core.refusal import refusal
 from transom.core.slot_table import EMPTY_MESSAGE, HIDDEN_MESSAGE, NO_UNIT, STRAY_RESULT, SlotTable
 from transom.core.summary import Summary
 from transom.core.tokens import FormatCounter, Size, TokenCounter, sum_sizes

@@ -33,7 +33,7 @@ from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
 from transom.wire.fields import as_dict, objects_in
 from transom.wire.openai.render import NOTES, message
-from transom.wire.responses.built_in import is_built_in
+from transom.wire.responses.built_in_tools import is_built_in
 from transom.wire.translate import translate_fact
 
 MOST_WAITING = 1_000

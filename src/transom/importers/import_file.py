@@ -31,7 +31,7 @@ from transom.importers.read import Reader, ignore, session_in, skipped_file
 from transom.importers.recognise import OnSkip, ReadOptions
 from transom.importers.recorded import FORMATS, Recorded, format_named
 from transom.importers.sessions.session_reader import subagent_name
-from transom.search.source import check_name, is_own_log
+from transom.search.indexed_store import check_name, is_own_log
 from transom.stores import Store, StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named

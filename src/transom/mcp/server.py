@@ -27,7 +27,7 @@ from transom.evaluation.explanations import explain
 from transom.extras import imports_of
 from transom.memory import Memory
 from transom.readback import grep, list_entries, read
-from transom.readback.matches import MAX_CONTEXT
+from transom.readback.grep_log import MAX_CONTEXT
 from transom.readback.pages import MAX_BYTES, MAX_LINES, utf8_prefix
 from transom.readback.references import FORMS
 from transom.readback.tools import HEADER_BYTES, SearchArguments

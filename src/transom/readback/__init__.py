@@ -6,7 +6,7 @@ has these three and `Conversation.search` as tools for a model; `answer_call` an
 writes tool results to files.
 """
 
-from transom.readback.matches import GrepResult, grep
+from transom.readback.grep_log import GrepResult, grep
 from transom.readback.mirror import mirror
 from transom.readback.pages import EntryList, Page, list_entries, read
 from transom.readback.references import Reference, parse_reference

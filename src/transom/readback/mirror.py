@@ -20,7 +20,7 @@ from transom import private_files
 from transom.core.codec import plain
 from transom.core.log import Log
 from transom.core.message import Text, ToolResult
-from transom.readback.content import is_hidden, tool_of
+from transom.readback.readable_entries import is_hidden, tool_of
 
 _SAFE_NAME = re.compile(
     r"(?!entry-\d+$|con$|prn$|aux$|nul$|com\d$|lpt\d$)[a-z0-9_][a-z0-9_-]{0,99}", re.ASCII | re.IGNORECASE

@@ -16,7 +16,7 @@ from transom.core.log import Log
 from transom.core.message import Assistant, ToolResult
 from transom.errors import InvalidSetting, shorten
 from transom.quoting import disarmed, escaped, plain_name
-from transom.readback.content import ReadableEntry, readable_entries, readable_parts
+from transom.readback.readable_entries import ReadableEntry, readable_entries, readable_parts
 from transom.readback.references import Reference, parse_reference, resolve
 
 MAX_LINES = 200

@@ -20,7 +20,7 @@ from transom.core.tokens import replace_surrogates
 from transom.core.tool import Tool
 from transom.errors import InvalidSetting, StoreUnavailable, quote
 from transom.quoting import escaped, plain_name
-from transom.readback.matches import MAX_CONTEXT, MAX_MATCHES, GrepResult, grep
+from transom.readback.grep_log import MAX_CONTEXT, MAX_MATCHES, GrepResult, grep
 from transom.readback.pages import (
     MAX_BYTES,
     MAX_ENTRIES,

@@ -29,7 +29,7 @@ from transom.importers.read import read
 from transom.importers.recorded import Recorded
 from transom.policies import policy_named
 from transom.providers.model_prices import TokenPrices
-from transom.readback.content import readable_parts
+from transom.readback.readable_entries import readable_parts
 from transom.reports.check_file import Check, CheckFile
 from transom.reports.recorded_calls import recorded_calls
 from transom.wire.dialects import dialect_named

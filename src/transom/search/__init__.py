@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit, SearchIndex
-from transom.search.source import StoreSource
+from transom.search.indexed_store import StoreSource
 
 __all__ = ["ANYTHING", "Embedder", "SearchFilters", "SearchHit", "SearchIndex", "search_index"]
 

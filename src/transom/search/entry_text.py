@@ -18,7 +18,7 @@ from msgspec import Struct
 from transom.core import message as m
 from transom.core.entry import Body, Entry
 from transom.core.pairing import is_answered
-from transom.readback.content import is_hidden, readable_parts
+from transom.readback.readable_entries import is_hidden, readable_parts
 from transom.texts import READ_BACK
 
 LOOK_BACK = 64

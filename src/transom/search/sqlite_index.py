@@ -26,9 +26,7 @@ from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
 from transom.search.index_file import MEMORY, IndexFile
-from transom.search.ranking import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word, shown
-from transom.search.snippets import snippet
-from transom.search.source import (
+from transom.search.indexed_store import (
     LogSource,
     LogStamp,
     StoreSource,
@@ -38,6 +36,8 @@ from transom.search.source import (
     stored_name,
     true_name,
 )
+from transom.search.ranking import HIDDEN, SEQ_BITS, check_search, fts_filter_of, rankings, scope_word, shown
+from transom.search.snippets import snippet
 from transom.search.vectors import nearest, update_vectors
 from transom.search.words import indexable, query_terms, text_of_indexed, words_of
 

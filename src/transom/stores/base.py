@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, cast
 
 from transom.core.entry import Entry
 from transom.errors import StoreDamaged, StoreUnavailable, UnknownLog
-from transom.search.source import is_own_log
+from transom.search.indexed_store import is_own_log
 
 __all__ = ["check_index", "check_seqs", "check_snapshot", "listed_names", "log_forgotten", "no_such_log"]
 """The helpers for stores outside of this package."""

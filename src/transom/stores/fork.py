@@ -10,7 +10,7 @@ from transom.core.entry import CallPlace, Entry, Forked
 from transom.core.reducer import build_view
 from transom.core.tokens import FormatCounter, NoCounter
 from transom.errors import Conflict, InvalidSetting, quote
-from transom.search.source import check_name
+from transom.search.indexed_store import check_name
 from transom.stores.base import Store, StoredLog, forget_all
 
 _SUB_AGENT = re.compile(r"[^/]* (\d+)\.(\d+)")

@@ -10,7 +10,7 @@ from threading import Lock
 from transom.clock import Clock, system_clock
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
-from transom.search.source import LogStamp
+from transom.search.indexed_store import LogStamp
 from transom.stores.base import (
     NO_LEASE,
     StoredLease,

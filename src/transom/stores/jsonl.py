@@ -29,7 +29,7 @@ from transom.clock import system_clock
 from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
-from transom.search.source import LogStamp
+from transom.search.indexed_store import LogStamp
 from transom.stores.base import (
     NO_LEASE,
     StoredLease,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from transom.search.source import StoreSource
+from transom.search.indexed_store import StoreSource
 from transom.stores.base import no_such_log
 from transom.stores.prefix_index import MEMORY, SqlitePrefixIndex
 

@@ -29,9 +29,9 @@ from transom.errors import StoreDamaged, UnknownLog
 from transom.search.base import ANYTHING, Embedder, SearchFilters, SearchHit
 from transom.search.entry_text import LOOK_BACK, SearchText, SearchTexts
 from transom.search.fusion import fused
+from transom.search.indexed_store import LogSource, is_indexed, is_own_log
 from transom.search.ranking import check_search
 from transom.search.snippets import snippet
-from transom.search.source import LogSource, is_indexed, is_own_log
 from transom.search.words import query_terms
 from transom.stores.postgres_database import Db, PostgresDatabase, name_of, raw_name
 from transom.stores.postgres_search_query import (

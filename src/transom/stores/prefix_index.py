@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from transom.search.index_file import MEMORY, IndexFile
-from transom.search.source import stored_name, true_name
+from transom.search.indexed_store import stored_name, true_name
 from transom.sqlite_tables import Tables
 from transom.stores.base import Store
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from transom.clock import system_clock
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavailable, UnknownLog
-from transom.search.source import LogStamp, stored_name, true_name
+from transom.search.indexed_store import LogStamp, stored_name, true_name
 from transom.stores.base import (
     check_index,
     check_seqs,

@@ -12,8 +12,8 @@ from transom import texts
 from transom.conversation.argument_checks import LONGEST
 from transom.conversation.model_calls.model_call import PartialReply
 from transom.core.budget import UNLIMITED
+from transom.core.calibration import MAX_RATIO
 from transom.core.message import REASONING_REFUSED, Assistant, Failure
-from transom.core.usage import MAX_RATIO
 from transom.core.window import Window
 from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, is_number, quote, shorten
 from transom.overflow import Overflow, classify

@@ -14,7 +14,7 @@ from transom.wire.dialect import Dialect, Placed, Rendered, Violation, messages_
 from transom.wire.dialect_counter import DialectCounter
 from transom.wire.fields import as_dict, as_list, kind_of, message_list, require_own_parts
 from transom.wire.replies import UsageFields
-from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, SCREENSHOT_TOKENS, STAND_IN, call_item, is_built_in
+from transom.wire.responses.built_in_tools import BUILT_IN_OUTPUTS, SCREENSHOT_TOKENS, STAND_IN, call_item, is_built_in
 from transom.wire.responses.parse import DIALECT_NAME, INSTRUCTIONS, USAGE, as_item, is_item, kind, parse_response, read
 from transom.wire.responses.render import item, repair, takes, unit_items, with_distinct_ids, without_orphaned_answers
 from transom.wire.responses.rules import violations

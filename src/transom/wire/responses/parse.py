@@ -36,7 +36,7 @@ from transom.wire.fields import (
     text_part,
 )
 from transom.wire.replies import UsageFields, dumped, must_be_read, require_reply, stop_reason_of, with_usage
-from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
+from transom.wire.responses.built_in_tools import BUILT_IN_OUTPUTS, client_outputs, is_clients, read_call, read_output
 from transom.wire.translate import without_failed_mark
 
 DIALECT_NAME = "responses"

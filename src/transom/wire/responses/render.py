@@ -19,7 +19,7 @@ from transom.core.unit import Unit
 from transom.wire.arguments import sent_text
 from transom.wire.dialect import Rendered
 from transom.wire.fields import deep_copy, text
-from transom.wire.responses.built_in import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
+from transom.wire.responses.built_in_tools import BUILT_IN_OUTPUTS, call_item, is_built_in, is_clients, output_items
 from transom.wire.responses.parse import (
     ANSWERS,
     APPROVAL_RESPONSE,

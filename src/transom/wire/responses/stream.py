@@ -10,7 +10,7 @@ from transom.core.message import Assistant, Raw
 from transom.wire.fields import as_dict, as_list, text
 from transom.wire.replies import stop_reason_of
 from transom.wire.responses import parse
-from transom.wire.responses.built_in import is_clients
+from transom.wire.responses.built_in_tools import is_clients
 from transom.wire.stream import Accumulator, Place, Places, chunk_fields
 
 _TEXTS = {"response.output_text": "output_text", "response.refusal": "refusal"}

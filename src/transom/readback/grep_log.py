@@ -13,9 +13,9 @@ from msgspec import Struct
 from transom.core.log import Log
 from transom.core.message import Assistant
 from transom.quoting import escaped
-from transom.readback.content import ReadableEntry, readable_entries
 from transom.readback.pages import MAX_BYTES, Start, line_offset, take_fitting
 from transom.readback.patterns import Pattern, compile_pattern, matching_lines
+from transom.readback.readable_entries import ReadableEntry, readable_entries
 from transom.readback.references import Reference, resolve
 from transom.texts import READ_BACK
 
