@@ -108,8 +108,8 @@ def fits(size: Size, limit: Size) -> bool:
 
 
 def between(low: Size, high: Size, share: float) -> Size:
-    """The size at `share` of the way from `low` to `high`, for each of its numbers; `high` where that is not above
-    `low`."""
+    """The size at `share` of the way from `low` to `high`, each of its numbers rounded down; `high` for a number that
+    is not above that of `low`."""
     return Size(*(int(a + share * (b - a)) if b > a else b for a, b in zip(low, high, strict=True)))
 
 

@@ -114,9 +114,10 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
         """The ratio to use for a request that is as long as a learned limit allows. `refused`: the ratio of the request
         that was refused.
 
-        It is `refused`, because that was measured on a request of this size. But if the newest replies agree on a
-        higher ratio, or on one that is more than a tenth lower, it is the highest one of theirs. If they are no
-        evidence, but enough of them in a row reported about the known ratio, it is that one.
+        Usually it is `refused`, because that was measured on a request of this size. Another ratio takes its place if
+        it is higher, or more than a tenth lower: the highest one of the newest replies that are evidence, if these
+        agree; or else `ratio`, if no refusal is left to be refuted and enough replies in a row have reported about that
+        ratio.
         """
         agreed = refused
         if _agree(self.reports):
@@ -146,7 +147,8 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def whole_prompt(usage: Usage) -> int:
-    """The tokens of a prompt, those that were read from the cache included: some providers report them beside it."""
+    """The tokens of a whole prompt, those that were read from the cache included: `prompt`. If `cached` is larger, it
+    is the sum of both: some providers report the cached tokens beside the prompt."""
     return usage.prompt if usage.prompt >= usage.cached else usage.prompt + usage.cached
 
 

@@ -41,8 +41,9 @@ class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `entry`: its seq. `part`: the address of the part in it.
     - `keep`: of a text, the pieces that stay; they rise and do not touch. If it is empty, the note alone stands for the
       text.
-    - `note`: of a text, what stands in the first gap. Of a call, its new arguments, which must be JSON. Of an image, a
-      file or a part of an unknown kind, the text that stands in its place. Reasoning is dropped, and needs no note.
+    - `note`: of a text, what stands in the first gap; each later gap gets a short mark. Of a call, its new arguments,
+      which must be JSON. Of an image, a file or a part of an unknown kind, the text that stands in its place. Reasoning
+      is dropped, and needs no note.
     - `refused`: true if a provider has refused the part. Then the trim may make the part larger: otherwise a short text
       that a filter refuses would stay, and be refused with every later request.
     """

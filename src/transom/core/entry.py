@@ -25,7 +25,7 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     - `messages`: how many messages it has, counted as for `Budget.max_messages`.
     - `shared_tokens`: the raw tokens of the prefix that it shares with the window before, head included.
     - `breaks`: the index of the first slot that differs from the window before (-1: the head), the seq of the entry
-      that changed it, and why. None if this window begins with the whole window before.
+      that changed it, and why. None if this window begins with the whole window before, or is the first one.
     - `costs`: with prices, the costs by which a compaction for this request was chosen, or (`why` is "soon") by which a
       summary for the next compaction was asked for. None if neither was decided.
     - `model`: the model that it was planned for, as "provider:model"; empty if none was named.

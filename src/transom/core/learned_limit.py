@@ -137,9 +137,9 @@ def limit_after_failure(
 
 
 def answered_size(sent: Sent, usage: Usage | None, calibration: Calibration) -> int:
-    """The size of a request that was answered, for `LearnedLimit.after_reply`; 0 if the provider reports so many more
-    tokens than we count that our counts cannot be compared with a limit yet. `calibration`: with this reply taken into
-    account."""
+    """The size of a request that was answered, for `LearnedLimit.after_reply`: our calibrated count, or the tokens that
+    the provider reports if these are more. 0 if the provider reports so many more that our counts cannot be compared
+    with a limit yet. `calibration`: with this reply taken into account."""
     ours = round(sent.tokens * calibration.ratio)
     reported = 0 if usage is None else min(whole_prompt(usage), round(MAX_RATIO * sent.tokens))
     return 0 if reported > MAX_DISAGREEMENT * ours else max(ours, reported)

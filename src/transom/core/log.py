@@ -62,7 +62,8 @@ def owner_of(log: Log) -> Owner:
 
 
 def owned(entry: Entry, by: Owner) -> Entry:
-    """A copy of the first entry of a log that names `by` as the owner of the log."""
+    """A copy of an entry, which must be the first of a log, with `by` as the owner in its `meta`. The other fields of
+    `meta` stay."""
     return replace(entry, meta=replace(entry.meta or Meta(), user_id=by.user_id, session_id=by.session_id))
 
 

@@ -357,7 +357,8 @@ def role_of(body: object) -> str:
 
 
 def said_in(turn: Assistant) -> str:
-    """What the model said in a turn, as one text; also a refusal, which OpenAI's chat API has beside the content."""
+    """What the model said in a turn, as one text: its text parts, with nothing between them, and then a refusal, which
+    OpenAI's chat API has beside the content."""
     refusal: object = turn.extra.get("refusal") if turn.extra else None
     said = "".join(part.text for part in turn.parts if isinstance(part, Text))
     return said + refusal if isinstance(refusal, str) else said

@@ -117,7 +117,8 @@ REQUIRED = "required"
 
 
 def pin_by_hand(view: View, entry: int) -> int | None:
-    """The seq of the first pin on the unit of an entry that a person has set, and no plan; None if there is none."""
+    """The seq of the first pin that a person, and no plan, has set on the unit of this entry. None if there is none, or
+    if the entry is in no unit."""
     key = view.unit_key(entry)
     if key < 0:
         return None
@@ -125,7 +126,8 @@ def pin_by_hand(view: View, entry: int) -> int | None:
 
 
 def pin_required(draft: Draft) -> None:
-    """Pin the first task and the newest user message if a fold hides them (for example one of a caller)."""
+    """Pin the first task and the newest user message where a fold, for example one of a caller, hides them and has no
+    excerpt of them."""
     for key in draft.view.required:
         if not draft.view.is_present(key):
             draft.propose(Pin(entry=key, why=REQUIRED, implied=True))

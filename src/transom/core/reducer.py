@@ -442,7 +442,8 @@ def _sent(builder: ViewBuilder, entry: Entry) -> None:
 
 
 def since_break_with(sent: Sent, before: SinceBreak) -> SinceBreak:
-    """The token sums with one more request. A request that broke the cached prefix starts them again."""
+    """The token sums since the cached prefix last broke, with one more request (`sent`). If this request has broken the
+    prefix itself, the sums begin again with it. `before`: the sums without it."""
     if sent.breaks is not None:
         return SinceBreak(first_tokens=sent.tokens, new_tokens=sent.tokens - sent.shared_tokens)
     if not before.first_tokens:

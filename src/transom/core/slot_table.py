@@ -144,7 +144,7 @@ class SlotTable(Struct, eq=False):
 
     @property
     def length(self) -> int:
-        """The number of entries of the log that the slots show."""
+        """How many entries of the log were applied: the slots show what the first `length` entries say."""
         return len(self.unit_of)
 
     def key_of(self, entry: int) -> int:
@@ -169,8 +169,8 @@ class SlotTable(Struct, eq=False):
         return self.key_of(entry) if 0 <= entry < self.length else NO_UNIT
 
     def path_to(self, key: int) -> tuple[Path, Unit]:
-        """The way down to the unit with this key through the folds over it, and the unit. The path is empty if the unit
-        is a slot itself."""
+        """The folds over the unit with this key, from the window down, each with the index of the child that leads on;
+        and the unit. There are no folds if the unit is a slot itself."""
         path: Path = []
         slot = self.slots[self.slot_index(key)]
         while isinstance(slot, FoldedSlot):

@@ -45,7 +45,8 @@ class Targets:
         self._recall_size = ZERO
 
     def of_draft(self, draft: Draft) -> Targets:
-        """A copy for a copy of the draft, on which edits are tried."""
+        """A copy that measures `draft` instead of the own draft. `draft` must be a copy of that, on which edits are
+        tried."""
         other = copy(self)
         other.draft = draft
         return other
@@ -114,10 +115,11 @@ class Targets:
         return not is_at_trigger(size, self.draft.view.fixed_size, self.lowered_limit, self.limit, self._policy.trigger)
 
     def is_surely_below(self, share: float) -> bool:
-        """Whether the window is certainly below this share of the trigger, text to recall included.
+        """Whether the window is certainly below this share of the trigger, text to recall included. False says nothing:
+        the window may be below it all the same.
 
-        A cheap test, which does not compute the fixed size. Without it the pressure comes out too high, never too low
-        (as long as it is below 1), so False says nothing.
+        A cheap test, which does not compute the fixed size. Without that size the pressure comes out too high, never
+        too low (as long as it is below 1).
         """
         trigger = min(1.0, self._policy.trigger * share)
         return all(

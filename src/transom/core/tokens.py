@@ -109,7 +109,8 @@ def text_bytes(text: str) -> int:
 
 
 def part_bytes(part: m.Addressed) -> int:
-    """The UTF-8 bytes of one part of a fact, base64 included."""
+    """The UTF-8 bytes of one part of a fact, base64 included: of a call only those of its arguments; of an image or
+    file at least `MEDIA_BYTES`."""
     if isinstance(part, (m.Text, m.Reasoning)):
         return text_bytes(part.text)
     if isinstance(part, m.Call):
@@ -182,7 +183,7 @@ class FormatCounter:
         return ()
 
     def count_part(self, part: m.Addressed) -> int:
-        """The tokens of one part of a fact."""
+        """The tokens of one part of a fact: of a call those of its arguments, of an image or file `MEDIA_TOKENS`."""
         if isinstance(part, (m.Text, m.Reasoning)):
             return self.count(part.text)
         if isinstance(part, m.Call):
@@ -192,8 +193,8 @@ class FormatCounter:
         return sum(map(self.count, m.strings_in(part.raw)))
 
     def count_envelope(self, fact: m.Fact) -> int:
-        """The tokens of a fact beside its parts: message overhead, ids and names, and its own text (that of a note, for
-        example)."""
+        """The tokens of a fact beside its parts: message overhead, ids and names, its own text (that of a note, for
+        example), and the fields of `extra` that the model reads (`SENT_EXTRAS`)."""
         count, tokens = self.count, MESSAGE_TOKENS
         if isinstance(fact, m.Assistant):
             for call in fact.calls:

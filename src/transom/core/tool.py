@@ -49,8 +49,8 @@ def is_neutral(schema: Raw) -> bool:
 
 
 def tool_names(schema: Raw) -> list[str]:
-    """The names of the tools in a schema of any format: one or several, an empty text for a function without a name.
-    Empty for a provider's own tool, such as a built-in search."""
+    """The names of the tools in a schema of any format: one or several, an empty text for a function without a name. An
+    empty list for a provider's own tool, such as a built-in search."""
     names = [declared.get("name") for declared in _declared(schema)]
     return [name if isinstance(name, str) else "" for name in names]
 

@@ -57,7 +57,7 @@ _order, _entry = attrgetter("order"), attrgetter("trim.entry")
 
 
 def with_trim(trims: tuple[AppliedTrim, ...], new: AppliedTrim) -> tuple[AppliedTrim, ...]:
-    """The sorted trims of a unit with one more."""
+    """The trims of a unit, which are sorted, with one more at its place in the order."""
     if not trims or trims[-1].order < new.order:
         return appended(trims, new)  # nearly always: plans trim the parts of a unit in order
     at = index_after(trims, new.order, _order)

@@ -127,7 +127,7 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         return tuple(trimmed_fact(entry, best or {}, self.hides) for entry in self.entries)
 
     def fingerprint(self) -> bytes:
-        """A hash of what it shows, the same in every process and version."""
+        """A hash of what it shows, the same in every process and version. Not for a unit that a fold hides."""
         return self.cached_fingerprint or _remember(self, b"\n".join(map(plain, self.shown_facts())))
 
 
@@ -171,7 +171,8 @@ class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1
         return without_excerpted(self.all_pinned, self.excerpted)
 
     def fingerprint(self) -> bytes:
-        """A hash of what it shows, the same in every process and version."""
+        """A hash of what it shows, the same in every process and version. Not for a slot that another fold hides: its
+        text is gone."""
         begins = plain(self.text) if self.compaction is None else self.compaction.fingerprint()
         return self.cached_fingerprint or _remember(
             self, b"\n".join([begins, *(unit.fingerprint() for unit in self.pinned_units)])

@@ -78,8 +78,8 @@ def assemble(view: View, limit: int) -> Window:
 
 
 def shared_prefix_tokens(view: View, stable: int) -> int:
-    """The raw tokens of the prefix that the view shares with the last window that was sent. `stable`: the index of the
-    first slot that differs; -1 if the head differs.
+    """The raw tokens of the prefix that the view shares with the last window that was sent, head and request overhead
+    included. `stable`: the index of the first slot that differs; -1 if the head differs.
 
     0 if the head differs, or if nothing was sent before.
     """

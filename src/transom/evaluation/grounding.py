@@ -72,7 +72,8 @@ class Grounding(Sums, frozen=True, kw_only=True):
 
 
 def texts_of(message: Raw) -> Iterator[str]:
-    """Yield the texts of an OpenAI Chat message: of its content, and each value in the arguments of its calls."""
+    """Yield the texts of an OpenAI Chat message: those of its content, and the strings and numbers in the arguments of
+    its calls."""
     content: object = message.get("content")
     if isinstance(content, str):
         yield content
@@ -85,7 +86,8 @@ def texts_of(message: Raw) -> Iterator[str]:
 
 
 def values_of(arguments: object) -> Iterator[str]:
-    """Yield the strings and numbers in a call's arguments. Arguments that are not JSON are one string."""
+    """Yield the strings and numbers in a call's arguments, at any depth; not the keys, booleans and nulls. `arguments`:
+    a JSON text or its value. A text that is not JSON is yielded as it is."""
     try:
         stack = [json.loads(arguments) if isinstance(arguments, str) else arguments]
     except (ValueError, RecursionError):

@@ -45,7 +45,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 def pieces(text: str, size: int) -> Iterator[str]:
-    """Split a text into pieces of `size` characters, the last of which may be shorter. None for an empty text."""
+    """Split a text into pieces of `size` characters, the last of which may be shorter. An empty text gives no piece."""
     yield from (text[at : at + size] for at in range(0, len(text), size))
 
 

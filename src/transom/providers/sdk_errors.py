@@ -78,7 +78,8 @@ _CONNECTION = (
 
 
 def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> ProviderError:
-    """Turn what an SDK raised into a ProviderError, with `secrets` and API keys replaced in its texts.
+    """Turn what an SDK raised into a ProviderError, with `secrets` and API keys replaced in its texts. A ProviderError
+    is returned as it is.
 
     `is_stream`: it was raised while chunks were read, so an unreadable answer means that the connection broke.
     """
@@ -113,7 +114,8 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
 
 
 def http_error(status: int | None, body: str, headers: Mapping[str, str] | None = None, *secrets: str) -> ProviderError:
-    """Turn an HTTP answer that is an error into a ProviderError, with `secrets` and API keys replaced in its `body`.
+    """Turn an HTTP answer that is an error into a ProviderError, with `secrets` and API keys replaced in its `body`,
+    which is cut after `BODY_CHARACTERS`.
 
     `status`: None for an answer whose status is not known; 200 for an error that came inside a stream. `headers`: those
     of the answer, which may say when to try again.

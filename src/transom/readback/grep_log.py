@@ -61,7 +61,7 @@ class GrepResult(Struct, frozen=True):
 
     @property
     def quoted_entries(self) -> list[int]:
-        """The seqs of the entries that it has lines of."""
+        """The seqs of the entries that it has lines of, each once, in the order of the log."""
         return list(dict.fromkeys(match.entry for match in self.matches))
 
     def __str__(self) -> str:

@@ -106,8 +106,8 @@ class SearchArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=100, description="The most entries to show.")] = MAX_HITS
 
     def found_by(self, search: Search, max_bytes: int) -> tuple[str, list[int]]:
-        """Search. Return the answer: how many lines it has, and a line for each entry found, as far as `max_bytes`
-        allows; and the seqs of these entries."""
+        """Search. Return the answer (how many lines it has, and a line for each entry found, as far as `max_bytes`
+        allows), and the seqs of all entries found."""
         hits = search(
             self.query,
             limit=self.limit,

@@ -115,7 +115,8 @@ class RecallIndex:
             self._first += 1
 
     def weight(self, term: str) -> float:
-        """Return the weight of a term in a query: its rarity (the idf of BM25), twice that for a name."""
+        """Return the weight of a term in a query: its rarity (the idf of BM25), and twice that for a name, which has
+        "=" in front."""
         among = len(self.passages) - self._first
         found = len(self._where(term))
         rarity = log(1 + (among - found + 0.5) / (found + 0.5))

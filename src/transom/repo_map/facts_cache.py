@@ -59,7 +59,8 @@ class FactsCache:
         return {}
 
     def store(self, known: Mapping[str, Known]) -> None:
-        """Write what is known of all files, by path. If that fails, a warning is logged, once.
+        """Write what is known of all files, by path. If that fails, or if the file is there and is no cache, a warning
+        is logged, once.
 
         The file is replaced as a whole: who reads it meanwhile has the old one.
         """

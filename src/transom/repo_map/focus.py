@@ -36,8 +36,8 @@ what when where which who will with work would write you your
 class Focus(Struct, frozen=True):
     """What to look for.
 
-    `paths`: with "/" between the names, without dots and slashes at both ends. `identifiers`: as they are
-    written. `words`: stems in lower case, the last one in the text first.
+    `paths`: with "/" between the names, without dots and slashes at both ends. `identifiers`: as they are written.
+    `words`: stems in lower case, without common words, at most 64, the last one in the text first.
     """
 
     paths: tuple[str, ...] = ()

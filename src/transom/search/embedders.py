@@ -25,7 +25,7 @@ class FastEmbedder:
         self._model = _library("fastembed").TextEmbedding(model_name=model, **settings)
 
     def embed(self, texts: Sequence[str], /) -> Any:
-        """Return one vector for each text."""
+        """Return one vector for each text: a list of arrays."""
         return list(self._model.embed(list(texts)))
 
 
@@ -41,7 +41,7 @@ class Model2VecEmbedder:
         self._model = _library("model2vec").StaticModel.from_pretrained(model)
 
     def embed(self, texts: Sequence[str], /) -> Any:
-        """Return one vector for each text."""
+        """Return one vector for each text: an array of shape (texts, dimensions)."""
         return self._model.encode(list(texts))
 
 

@@ -54,7 +54,8 @@ class SearchTexts:
         self._replies: deque[m.Assistant] = deque(maxlen=LOOK_BACK)
 
     def skip(self, entry: Entry) -> None:
-        """Remember an entry that is indexed already: a later result may answer its calls."""
+        """Pass over an entry that is indexed already. A reply with calls is remembered: a later result may answer
+        them."""
         if isinstance(entry.body, m.Assistant) and entry.body.calls:
             self._replies.appendleft(entry.body)
 

@@ -88,8 +88,8 @@ def store_stamp(store: StoreSource) -> object:
 
 
 def log_stamps(store: StoreSource, names: Iterable[str] | None) -> list[LogStamp]:
-    """Return the stamps of the named logs, or of all (None), that are indexed. If the store has no
-    stamps, each log is opened for its length."""
+    """Return the stamps of the named logs, or of all (None), as far as they are indexed (`is_indexed`). If the store
+    has no stamps, each log is opened, and its length is the stamp."""
     return [stamp for stamp in _all_stamps(store, names) if is_indexed(stamp.name, names)]
 
 

@@ -45,7 +45,7 @@ def text_of_indexed(stored: str) -> str:
 
 
 def words_of(stored: str) -> set[str]:
-    """Return the distinct words of an indexable text, in lower case."""
+    """Return the distinct words of a text that `indexable` has made, in lower case."""
     return set(_WORD.findall(stored.lower()))
 
 

@@ -46,7 +46,7 @@ def dicts(value: object) -> list[Raw]:
 
 
 def text(fields: Raw, key: str) -> str:
-    """The text under a key; empty if there is none."""
+    """The text under a key; empty if there is no text under it."""
     value = fields.get(key)
     return value if isinstance(value, str) else ""
 
@@ -105,7 +105,7 @@ def data_url(mime: str, data: str) -> str:
 
 
 def data_of(url: str) -> tuple[str, str] | None:
-    """Split a data URL into its media type and its base64 data; None for any other URL."""
+    """Split a data URL with base64 data into its media type and the data; None for any other URL."""
     begin, found, data = url.partition(";base64,")
     return (begin.removeprefix("data:"), data) if found and begin.startswith("data:") else None
 

@@ -67,8 +67,8 @@ def _call(call: Call, target: str, *, keep_custom: bool) -> Call:
 
 
 def with_failed_mark(fact: Fact) -> Fact:
-    """The fact for an API that has no field for failed results: the text of one says that it failed. Any other fact is
-    returned as it is."""
+    """The fact for an API that has no field for failed results: the text of a failed result begins with "[failed]". If
+    it does so already, and for any other fact, the same object."""
     if not isinstance(fact, m.ToolResult) or not fact.failed:
         return fact
     first, rest = (fact.parts[0], fact.parts[1:]) if fact.parts else (None, ())
@@ -79,7 +79,8 @@ def with_failed_mark(fact: Fact) -> Fact:
 
 
 def failed_content(content: object) -> object:
-    """The content of a chat message with the mark of failed results in front. `content`: a text or a list of parts."""
+    """The content of a chat message with the mark of failed results in front. `content`: a text or a list of parts; any
+    other value counts as an empty text."""
     if isinstance(content, list):
         parts = cast("list[object]", content)
         first = as_dict(parts[0]) if parts else {}

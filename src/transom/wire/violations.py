@@ -49,8 +49,8 @@ class Must(NamedTuple):
 
 
 def wrong_object_text(path: str, arguments: object) -> Iterator[str]:
-    """What is wrong with arguments whose text is not a JSON object. Nothing for other values: `wrong_fields` finds
-    those."""
+    """A sentence if `arguments` is a text that is no JSON object, else nothing; a value that is no text is found by
+    `wrong_fields`. `path`: what the sentence calls the arguments."""
     if isinstance(arguments, str):
         try:
             # of NaN and Infinity, which are not JSON, `int` makes a ValueError
@@ -95,7 +95,8 @@ def wrong_fields(where: str, value: object, musts: Mapping[str, Must]) -> Iterat
 
 
 def lone_surrogates(value: object) -> Iterator[Finding]:
-    """A finding if any text inside the value has a lone surrogate: a request is UTF-8, which has none."""
+    """One finding if a text inside the value has a lone surrogate, else none: a request is UTF-8, which has no such
+    characters."""
     stack: list[object] = [value]
     while stack:
         item = stack.pop()

@@ -131,8 +131,8 @@ class AnthropicDialect(Dialect, frozen=True):
         return unit_messages(unit, unsigned=self.unsigned)
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
-        """The messages as they are sent, in the same order. Neighbours of one role become one message, so that all
-        results of a turn stand together (A3), except those that must stay alone (`join_roles`).
+        """The messages as they are sent. Neighbours of one role become one message, so that all results of a turn stand
+        together (A3), except those that must stay alone (`join_roles`).
 
         Before that, calls and results of the provider's own tools are put in order, and those that the API would refuse
         are left out (`server_tools.repaired`). A system message at the front becomes a user message (A9). With

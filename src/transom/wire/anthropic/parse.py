@@ -49,7 +49,7 @@ _CONTENT = "a string or a list of blocks"
 
 
 def read(messages: Sequence[object], where: str) -> list[Placed]:
-    """The facts of a list of messages, each with the index of its message.
+    """The facts of a list of messages, each with the index of its message. `where`: what errors say before that index.
 
     A turn that goes on in the next message (its calls have no results yet, or a tool of the provider is still at work)
     is one fact, because its pieces are invalid alone. Raises InvalidMessage for a message that is not in this dialect.
@@ -91,7 +91,8 @@ def as_message(value: object) -> object:
 
 
 def parse(message: object, where: str = "message") -> list[Fact]:
-    """The facts in one message, at least one. `where`: what errors say first.
+    """The facts in one message, at least one. A user message gives a result for each of its `tool_result` blocks, and
+    then a user fact for the rest, if there is any. `where`: what errors say first.
 
     Raises InvalidMessage if the message has no known role, is another dialect's, or a field has the wrong type.
     """

@@ -169,8 +169,8 @@ def grouped(shown: Iterable[Shown], together: Callable[[Shown, Shown], bool]) ->
 
 
 def unchanged_message(group: Sequence[Shown]) -> Any:
-    """The framework's message of which these are all pieces; None if the message has others, if one of them is changed,
-    or if the first has no message."""
+    """The framework's own message, if `group` has all of its pieces and none of them is changed; None if not, and if
+    the first has no piece. All in `group` must be of one message, or of none: that is not checked."""
     first = group[0].piece
     is_whole = first is not None and len(group) == first.of and not any(each.changed for each in group)
     return group[0].message if is_whole else None
@@ -209,7 +209,8 @@ def is_said(fact: object) -> bool:
 
 
 def key_of(fact: Fact) -> Key:
-    """What a fact says, as a key: equal for two facts that are the same message."""
+    """What a fact says, as a key: equal for two facts that are the same message. Names, ids of messages and metadata do
+    not count. A result is known by the id of its call alone, if it has one: a framework may have shortened its text."""
     if isinstance(fact, ToolResult) and fact.call:
         return ("result", fact.call)
     parts = (part for part in fact.parts if not isinstance(part, Text) or part.text)

@@ -38,7 +38,7 @@ _REASONING_BLOCKS = {"reasoning": "reasoning", "thinking": "thinking", "reasonin
 
 
 def is_message(value: object) -> bool:
-    """True if a value is a LangChain message in one of the three forms."""
+    """True if a value is a LangChain message in one of the forms that the docstring of this module lists."""
     kind, data = _opened(value)
     return kind in _ROLES and "content" in data
 

@@ -26,8 +26,9 @@ ESCAPE = "skip_thought_signature_validator"
 
 
 def by_user(*parts: Raw, beside: Raw | None = None) -> Rendered:
-    """A content of the user with these parts. It is not joined with its neighbours: the API takes several in a row, and
-    responses must stand alone (G4). `beside`: its other fields; None: only the role."""
+    """A content of the user with these parts, without empty texts; a placeholder if no part is left. It is not joined
+    with its neighbours: the API takes several in a row, and responses must stand alone (G4). `beside`: its other
+    fields; None: only the role."""
     return Rendered(
         {**deep_copy({"role": "user"} if beside is None else beside), "parts": _kept(list(parts))}, joins=False
     )

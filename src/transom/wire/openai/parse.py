@@ -87,8 +87,8 @@ def parse(message: object, where: str = "message", *, reads_failed_mark: bool = 
 
 
 def body_keys(call: Raw) -> tuple[str, str]:
-    """The keys of a call's body and of its arguments: those of a function, or of a custom tool, which takes free
-    text."""
+    """The keys of a call's body and of the arguments in it: "function" and "arguments", or "custom" and "input" for a
+    call of a custom tool, which takes free text."""
     return ("custom", "input") if call.get("type") == "custom" else ("function", "arguments")
 
 
@@ -241,8 +241,8 @@ def parse_reply(reply: object) -> Assistant:
 
 
 def as_message(value: object) -> object:
-    """An object of a client library as a dict; any other value as it is. Of an assistant message the dict has only the
-    fields that an API takes as input (`TAKEN`)."""
+    """An object of a client library as a dict; any other value as it is. If the object is an assistant message, the
+    dict has only the fields that an API takes as input (`TAKEN`)."""
     message = dumped(value, _KEPT)
     if message is value or as_dict(message).get("role") != "assistant":
         return message

@@ -55,7 +55,8 @@ SCREENSHOT_TOKENS = 280
 
 
 def is_clients(item: Raw) -> bool:
-    """Whether an item is a call that waits for an output of the client."""
+    """Whether an item is a call of a built-in tool that the client runs, so that the client must send an output for
+    it."""
     kind, label = item.get("type"), item.get("call_id")
     if kind not in BUILT_IN_CALLS or not isinstance(label, str):
         return False

@@ -33,8 +33,8 @@ class ResponsesCounter(DialectCounter):
     item."""
 
     def messages(self, fact: m.Fact) -> int:
-        """The items of a fact: of a turn one for each text, reasoning and call, and one more for a call of a built-in
-        tool, whose output may bring a message."""
+        """The items of a fact: one, but for a turn of the model one for each text, reasoning and call (at least one),
+        and one more for a call of a built-in tool, whose output may bring a message."""
         if not isinstance(fact, m.Assistant):
             return 1
         return max(1, len(fact.parts) + len(fact.reasoning) + len(fact.calls) + sum(map(is_built_in, fact.calls)))

@@ -42,8 +42,8 @@ from transom.wire.translate import safe_name, translate_fact, unique_calls, with
 
 
 def item(fact: Fact) -> Raw:
-    """The item that a fact was read from; for a fact that we added, a message with its text; for a result, only its
-    output."""
+    """The item that a fact was read from; for a fact that we added, a message with its text; for a result, its item
+    without the type and the id of the call, which `unit_items` adds. Not for a turn of the model."""
     if words := m.own_text(fact):
         return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
     fact = with_failed_mark(fact)
@@ -59,7 +59,7 @@ def item(fact: Fact) -> Raw:
 
 
 def takes(label: str) -> bool:
-    """Whether the API takes a label as a call's id (R7)."""
+    """Whether the API takes a label as a call's id: it has at most 64 characters (R7)."""
     return len(label) <= 64
 
 
@@ -221,8 +221,9 @@ def without_orphans(items: list[Raw]) -> list[Raw]:
 
 
 def from_newest_compaction(items: list[Raw]) -> list[Raw]:
-    """A turn's items from its newest compaction on. Before it stay calls, which have outputs, and messages that
-    `responses.compact` has kept: then there are messages of the user among them.
+    """A turn's items from its newest compaction on; all of them if there is none. Before the compaction stay calls,
+    which have outputs, and the messages that `responses.compact` has kept: these are there only if messages of the user
+    are among them.
 
     Items of the model have no ids here unless reasoning precedes them: some models ask by such an id for the reasoning,
     which went into the compaction.
