@@ -1,16 +1,19 @@
 """The view of a closed conversation is where its next opening in this process begins, and nobody can tell."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from transom import Conversation
 from transom.core.reducer import build_view
 from transom.core.tokens import FormatCounter
+from transom.core.unit import Slot
 from transom.core.view import View
 from transom.stores import SqliteStore
 from transom.stores.view_cache import ViewCache
 from transom.testing import WordCounter
+from transom.wire.openai.dialect import OpenAIChatDialect
 
 BUDGET = 8_000
 
@@ -107,3 +110,30 @@ def test_the_cache_is_bounded_in_bytes(store: SqliteStore) -> None:
     assert small.find(log, view.counter) is not None
     small.clear()
     assert small.find(log, view.counter) is None
+
+
+def test_the_next_opening_renders_nothing_again(store: SqliteStore) -> None:
+    say(store, "one", "two")
+    rendered = []
+
+    class Recorded(OpenAIChatDialect, frozen=True):
+        def render_slot(self, slot: Slot) -> list[Any]:
+            rendered.append(slot.key)
+            return super().render_slot(slot)
+
+    dialect = Recorded()
+    for text in ("three", "four"):
+        with Conversation.open(store, "chat", budget=BUDGET, dialect=dialect) as conv:
+            conv.user(text)
+            contents = [message["content"] for message in conv.request()["messages"]]
+    assert contents == ["one", "two", "three", "four"]
+    assert rendered == [0, 1, 2, 4]  # 3 is the request itself
+
+
+def test_what_was_rendered_is_handed_to_one_conversation_only(store: SqliteStore) -> None:
+    say(store, "one")
+    with (
+        Conversation.open(store, "chat", budget=BUDGET) as first,
+        Conversation.open(store, "chat", budget=BUDGET) as second,
+    ):
+        assert first.indexes is not second.indexes  # it is for one thread at a time

@@ -866,7 +866,7 @@ class Conversation:
                 return
             if self._store is not None:
                 steps.callback(self._store.close)
-            steps.callback(self._writer.close)
+            steps.callback(self._planner.close)
             steps.callback(setattr, self._guard, "is_closed", True)
             steps.callback(self._guard.lease.release)
             steps.callback(self._steps.abandon)

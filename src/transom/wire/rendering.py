@@ -100,6 +100,14 @@ def shared_body(
     return breakpoints(body, [-1, *([before - 1] if before else [])])
 
 
+def only_rendered(indexes: IndexCache, view: View, dialect: Dialect) -> IndexCache:
+    """Return a new index cache with nothing but what `indexes` has rendered of this view's slots in this dialect."""
+    rendered = indexes.of(_RenderedSlots).get(dialect, {})
+    only = IndexCache()
+    only.of(_RenderedSlots)[dialect] = {slot: rendered[slot] for slot in view.slots if slot in rendered}
+    return only
+
+
 def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
     """The messages of the body that `render` gives, without its other fields. Cache marks that the API would not take
     beside those of the system prompt and the tools are left out here too."""

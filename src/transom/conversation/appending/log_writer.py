@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from transom.clock import Clock
 from transom.core.entry import Body, Entry, Meta
-from transom.core.log import Owner, PendingLog, owned, owner_of
+from transom.core.log import IndexCache, Owner, PendingLog, owned, owner_of
 from transom.core.message import Assistant, Fact, ToolResult
 from transom.core.plan import Plan
 from transom.core.reducer import apply
@@ -207,12 +207,12 @@ class LogWriter:
         with suppress(StoreUnavailable, UnknownLog):
             self.log.save_snapshot(self.view.length, encode_view(self.view))
 
-    def close(self) -> None:
-        """Leave the view for the next opening in this process, and a last snapshot of a log that is long enough to need
-        one. Nothing is appended from now on."""
+    def close(self, rendered: IndexCache) -> None:
+        """Leave the view and its rendered messages for the next opening in this process, and a last snapshot of a log
+        that is long enough to need one. Nothing is appended from now on."""
         self._subscribers = ()  # whoever is called holds this writer: so both go without the garbage collector
         if (cache := view_cache(self.log)) is not None:
-            cache.add(self.log.name, self.view)
+            cache.add(self.log.name, self.view, rendered)
         if self.view.length >= SNAPSHOT_AT and self.view.length > self._saved:
             self.save_snapshot()
 

@@ -54,10 +54,11 @@ from transom.providers import Provider
 from transom.providers.base import model_name
 from transom.providers.model_prices import context_size
 from transom.stores import StoredLog
+from transom.stores.view_cache import view_cache
 from transom.strategies.summary.native_compaction import compactions, without_compaction
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named, with_digest_role, with_foreign_tools
-from transom.wire.rendering import Request
+from transom.wire.rendering import Request, only_rendered
 from transom.wire.tools import provider_tool_name
 
 _logger = logging.getLogger(__name__)
@@ -89,7 +90,8 @@ class RequestPlanner:
         self.writer = LogWriter(log, settings.dialect.format_counter(settings.counter), settings.clock, settings.owner)
         self.writer.subscribe(self._share_refusals, only=Failure)
         self.writer.subscribe(self._share_replies, only=Assistant)
-        self.indexes = IndexCache()
+        cache = view_cache(log)
+        self.indexes = IndexCache() if cache is None else cache.take_indexes(log.name)
         self.mode: ModeSettings | None = None
         self.cache_marks = False  # whether the last request had Anthropic's cache marks
         user_id = self.writer.owner.user_id
@@ -114,6 +116,10 @@ class RequestPlanner:
     def view(self) -> View:
         """What the log shows now."""
         return self.writer.view
+
+    def close(self) -> None:
+        """Leave what makes the next opening in this process fast. Nothing is appended from now on."""
+        self.writer.close(only_rendered(self.indexes, self.view, self.settings.dialect))
 
     # ---- settings
 
@@ -161,7 +167,7 @@ class RequestPlanner:
             return
         self.settings = replace(self.settings, dialect=dialect)
         self.writer.count_with(dialect.format_counter(self.settings.counter))
-        self._sent_window, self.indexes = None, IndexCache()
+        self._sent_window, self.indexes = None, only_rendered(self.indexes, self.view, dialect)
         self.options = replace(self.options, required_user_turn=dialect.required_user_turn)
 
     @property
