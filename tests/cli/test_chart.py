@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transom.cli.report import sawtooth
+from transom.cli.replay_report import sawtooth
 
 
 def test_a_chart():

@@ -7,7 +7,7 @@ import json
 import pytest
 from conversation_files import chat, write_jsonl
 
-from transom.cli.report import print_figures
+from transom.cli.replay_report import print_figures
 from transom.cli.terminal import terminal
 from transom.evaluation.compare import Compared
 from transom.evaluation.replay_stats import ReplayStats

@@ -67,12 +67,13 @@ class Branch:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the log has a message."""
+        """Whether the log of this branch has a message."""
         return len(self._logged) > 1
 
     @property
     def last_common(self) -> int:
-        """The number of the last entry that the list and the log have in common, results included."""
+        """The seq of the last entry that the list and the log have in common, results included; -1 if there is none.
+        By the last `read`."""
         logged, listed = self._logged[self.common], self._listed[self.common]
         return max([logged.at, *(seq for call, seq in logged.results.items() if call in listed.results)])
 
@@ -177,9 +178,11 @@ class Branch:
         return known[1]
 
     def open_call(self, result: ToolResult, name: str, arguments: object) -> CallPlace | None:
-        """The open call that this result answers; None if no call waits for it.
+        """Return the place of the open call that this result answers, in the newest turn that has one: the key of the
+        turn and the index of the call. None if no call waits for the result.
 
-        A call with an id is found by that. One without an id is found by this name and these arguments.
+        A call with an id is found by the id that the result names. A call without an id is found by `name`, the name of
+        the tool, and `arguments`, parsed.
         """
         view = self.conversation.view
         for key in reversed(view.open_units):
@@ -194,8 +197,8 @@ class Branch:
         return None
 
     def take_result(self, result: ToolResult) -> str | None:
-        """Log a result, and clip it. Return the clipped text; None if nothing was clipped, or if the result has parts
-        that are no text."""
+        """Log a result whole, and clip what is new in the log as the policy says. Return the clipped text of the
+        result; None if it was not clipped, or if it has parts that are no text."""
         seq = self.conversation.append(result)
         self.conversation.clip_new()
         view = self.conversation.view

@@ -60,11 +60,12 @@ class TransomPlugin(BasePlugin):
         self._calls: dict[tuple[str, str], ModelCall] = {}  # the one in flight, by run and agent
 
     def session(self, context: Any) -> Session:
-        """The session of a callback's or a tool's context, with its conversation."""
+        """The session that a context of a callback or a tool belongs to, with its conversation."""
         return self.sessions.session(f"{context.user_id}/{context.session.id}")
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        """Send the window in place of all contents."""
+        """Before a model call: add the readback tools to the request, log what is new in its contents, and put the
+        window in the place of all contents."""
         llm_request.append_tools([each for each in self._tools if each.name not in llm_request.tools_dict])
         call = await run_sync(self._begin, callback_context, llm_request)
         self._calls[_run(callback_context)] = call
@@ -116,7 +117,7 @@ class TransomPlugin(BasePlugin):
         return None if shorter is None else {"result": shorter}
 
     async def close(self) -> None:
-        """Close all conversations: the runner ends."""
+        """Close all conversations, and the store if the plugin opened it. ADK calls this when the runner ends."""
         await run_sync(self.sessions.close)
 
     def _begin(self, context: CallbackContext, request: LlmRequest) -> ModelCall:

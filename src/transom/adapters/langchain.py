@@ -64,7 +64,8 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Send the window in place of all messages; if it was too long, a smaller one."""
+        """Log what is new in the messages, send the window in their place, and log the reply. If the window was too
+        long, or a part of it was refused, a smaller one is sent."""
         call = self._begin(request)
         return call.send(lambda messages: handler(request.override(messages=messages)), _reply)
 

@@ -31,9 +31,9 @@ _WAY_OUT = "another run of this session has not ended: try again when it has, or
 class ModelCall:
     """One model call of a framework, until its reply is logged or it has failed.
 
-    It is made with a plan: `window` is what the next attempt sends, and the log says that it is sent. `branch`: the
-    conversation that the call is a part of. `tools`, `model`: as for `Session.begin`. Raises BudgetImpossible,
-    ConversationBusy.
+    Making one plans the request and logs it: `window` is what the next attempt sends. `branch`: the branch of the
+    session in which the call is made. `tools`, `model`: as for `Session.begin`. Raises BudgetImpossible if no window
+    fits, ConversationBusy if another run has the conversation.
     """
 
     def __init__(self, branch: Branch, tools: Sequence[Raw | Tool], model: str) -> None:
@@ -49,7 +49,8 @@ class ModelCall:
 
     @property
     def messages(self) -> list[Any]:
-        """The framework's messages of the window: the original objects, unless the window shows them differently."""
+        """The window as messages of the framework, made anew at each access: the original objects, unless the window
+        shows them differently."""
         return self._branch.format.write(self.window.view, self._branch.sources)
 
     def _plan(self) -> Window:
@@ -92,7 +93,7 @@ class ModelCall:
             return answer
 
     def observe(self, reply: Any) -> None:
-        """Log the reply, with its usage if the framework reports it. The call is over then.
+        """Log the reply, with its usage if the framework reports it. After this the call is over.
 
         `reply`: in the framework's form; None: the call has ended without one. That, and a reply that cannot be read,
         is logged as a failure, so that nobody waits for the call. After the call is over, None does nothing. Raises

@@ -74,13 +74,14 @@ class TransomProvider(ModelProvider):
         self._provider = provider or MultiProvider()
 
     def get_model(self, model_name: str | None) -> Model:  # noqa: ARG002 - its interface
-        """Raises InvalidSetting: without a session there is no conversation."""
+        """Always raise InvalidSetting: without a session there is no conversation. Use `for_session`."""
         raise InvalidSetting(
             'openai-agents: RunConfig(model_provider=…) needs the provider of a session: provider.for_session("trip")'
         )
 
     def for_session(self, session_id: str) -> SessionProvider:
-        """The model provider of one session: `RunConfig(model_provider=…)`."""
+        """Make the model provider of one session, for `RunConfig(model_provider=…)`. `session_id`: the conversation's
+        name."""
         return SessionProvider(self.sessions, session_id, self._provider)
 
 
@@ -97,7 +98,8 @@ class SessionProvider(ModelProvider):
 
     @property
     def tools(self) -> list[FunctionTool]:
-        """The tools that read back what a window leaves out, for `Agent.tools`."""
+        """The tools that read back what a window leaves out, for `Agent.tools`; none without `readback`, or if the
+        budget is below 8,000 tokens. `with_tools` has them too."""
         return [self._tool(tool) for tool in self.sessions.readback_tools]
 
     def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
@@ -117,12 +119,13 @@ class SessionProvider(ModelProvider):
         return [*functions, *self.tools]
 
     def get_model(self, model_name: str | None) -> Model:
-        """The model with this name, so that it sends windows; for None the default model. It comes from the `provider`
-        of the `TransomProvider`."""
+        """Return the model with this name, wrapped so that it sends windows; for None the default model. The model
+        comes from the `provider` of the `TransomProvider`."""
         return self.wrap(self._provider.get_model(model_name), model_name or "")
 
     def wrap(self, model: Model, name: str = "") -> TransomModel:
-        """This model, so that it sends windows. `name`: for limits and prices; by default the model's own."""
+        """Wrap a model object, so that it sends windows. `name`: the model's name, for limits and prices; if empty, the
+        model's own."""
         return TransomModel(model, self, name or str(getattr(model, "model", "")))
 
     async def _logged(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:

@@ -83,8 +83,9 @@ class Sessions:
         self._lock = threading.Lock()
 
     def session(self, session_id: str) -> Session:
-        """The session with this id: the open one, else a new object. The store is read when the session is first used.
-        If more than `MOST_OPEN_SESSIONS` are open, those that were used longest ago and wait for no model are closed.
+        """Return the session with this id: the open one, else a new object, which reads the store when it is first
+        used. If more than `MOST_OPEN_SESSIONS` are open, those that were used longest ago and wait for no model are
+        closed.
         """
         with self._lock:
             found = self._sessions.pop(session_id, None) or Session(session_id, self)
@@ -95,7 +96,8 @@ class Sessions:
             return found
 
     def open(self, name: str) -> Conversation:
-        """Open the conversation with this name, with the settings of the adapter. If the store has none, it begins."""
+        """Open the conversation with this name, with the settings of the adapter. If the store has none of this name, a
+        new one begins."""
         return Conversation.open(self.store, name, settings=self._settings)
 
     def warn_unchanged(self, field: str, way_out: str) -> None:
@@ -147,9 +149,12 @@ class Session:
     ) -> ModelCall:
         """Log what is new in the framework's list, and plan the window of the next model call.
 
-        `messages`: the whole list. `system`: what the framework sends beside it. `tools`: all tools of the request.
-        `model`: its name ("openai:gpt-5"), for limits and prices. Raises BudgetImpossible, InvalidMessage,
-        ConversationBusy.
+        `messages`: the whole list. `system`: the system prompt that the framework sends beside the list; None if it
+        sends none. `tools`: all tools of the request. `model`: its name ("openai:gpt-5"), for limits and prices; empty
+        if not known.
+
+        Raises InvalidMessage for a message that cannot be read, BudgetImpossible if no window fits, ConversationBusy if
+        another run has the conversation, and what the store raises.
         """
         with self._lock:
             branch = self._branch_of(messages)
@@ -174,12 +179,12 @@ class Session:
         return None
 
     def readback(self, name: str, arguments: object) -> str:
-        """Answer a call of one of the readback tools, in the conversation of the last call. If the call is wrong, the
-        answer says why."""
+        """Answer a call of one of the readback tools from `conversation`, that of the last model call. `arguments`: an
+        object, or its JSON. If they are wrong, nothing is raised, and the answer says why."""
         return self.conversation.readback(name, arguments)
 
     def close(self) -> None:
-        """Close its conversations."""
+        """Close the conversations of this session. The next use opens them again."""
         with self._lock:
             while self._branches:
                 self._branches.pop().conversation.close()

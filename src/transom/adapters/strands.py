@@ -74,7 +74,7 @@ class TransomPlugin(Plugin):
         agent.tool_registry.process_tools([_tool(tool, session) for tool in self.sessions.readback_tools])
 
     def session(self, agent: Any) -> Session:
-        """The session of an agent, with its conversation."""
+        """The session that an agent's conversation is in: `conversation_id`, or without one the agent's session id."""
         return self.sessions.session(self._id or agent.session_id)
 
     async def _invoke_model(

@@ -61,7 +61,8 @@ def about(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> Job | None:
-    """The options of `transom` itself. Alone it says what can be done next."""
+    """Answer the options of `transom` itself. Return the job for `transom` without a command, which says what can be
+    done next; None if a command follows. A callback of typer."""
     if show_version:
         from importlib.metadata import version  # noqa: PLC0415 - a twentieth of the time of --help
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from transom.cli.commands.recorded import Audit
-from transom.cli.inputs import check_files, read_input, readable_conversations
+from transom.cli.input_files import check_files, read_input, readable_conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal

@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from transom.cli.commands.programs import Clean
-from transom.cli.folder import DEMO, FOLDER, IMPORTS, MAP_CACHE, REPLAYS, url_of
 from transom.cli.stores import LAST_STORE
 from transom.cli.streams import is_confirmed, print_notice
 from transom.cli.terminal import print_json, terminal
+from transom.cli.transom_folder import DEMO, FOLDER, IMPORTS, MAP_CACHE, REPLAYS, url_of
 from transom.repo_map.facts_cache import is_cache
 
 _ENDS = tuple(index + end for index in ("", ".search", ".prefixes") for end in ("", "-wal", "-shm", "-journal"))

@@ -13,10 +13,17 @@ from msgspec.structs import asdict, replace
 
 from transom.cache_prices import PRICES, Prices
 from transom.cli.commands.recorded import Compare
-from transom.cli.inputs import check_files, file_name, named_files, read_input, readable_conversations, summary_lines
+from transom.cli.input_files import (
+    check_files,
+    file_name,
+    named_files,
+    read_input,
+    readable_conversations,
+    summary_lines,
+)
 from transom.cli.next_commands import program_name
 from transom.cli.progress import ProgressBar
-from transom.cli.report import WRONG, print_figures
+from transom.cli.replay_report import WRONG, print_figures
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
 from transom.conversation.summary_job import SummarySettings
 from transom.conversation.worker_pool import InPlace
@@ -160,7 +167,8 @@ def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 
 
 def replay_one(job: Job) -> Compared:
-    """Replay one conversation under the policy of one row, in memory, and return the figures of its windows."""
+    """Replay one conversation under the policy of one row of the table, in memory, and return the figures of its
+    windows. If the name of the row ends with `WITH_MODEL`, the model writes the summaries, and they count."""
     record, name, budget, model, prices = job
     policy = policy_named(name.removesuffix(WITH_MODEL))
     summarizer = settings_for(model) if model is not None and name.endswith(WITH_MODEL) else None
@@ -230,7 +238,7 @@ def _shown(
 
 
 def numbers(one: Compared) -> dict[str, Any]:
-    """Return a result as JSON values: its sums and every figure."""
+    """Return the result of one policy as the fields of its object in --json: its sums and every figure."""
     sums = {"grounding": one.grounding, "anthropic": one.anthropic, "openai": one.openai}
     summaries = {"summaries": one.summaries, "failed_summaries": one.failed_summaries}
     return {**asdict(one.stats), **figures(one), **sums, **summaries}
@@ -241,9 +249,8 @@ WITH_MODEL = " + model"
 
 
 def rows_of(names: Sequence[str], model: str | None) -> list[str]:
-    """Return the rows of the table: each policy, and behind it the same with summaries of the model, if it shows any.
-
-    Without a model these are the names.
+    """Return the names of the rows of the table: each policy, and behind a policy that shows summaries a second row for
+    it, whose name ends with `WITH_MODEL`. `model`: None: `names` alone.
 
     Raises InvalidSetting for a model that cannot be asked, or if none of the policies shows summaries.
     """
@@ -263,9 +270,8 @@ def may_show_summaries(policy: Policy) -> bool:
 
 
 def settings_for(model: str) -> SummarySettings:
-    """Return the settings with which the model writes every summary at once.
-
-    A conversation would have some made in the background, and a replay would be over before they are there.
+    """Return the settings with which this model writes every summary while the replay waits. A conversation would have
+    some made in the background, and a replay would be over before they are there.
     """
     return SummarySettings(provider=model, pool=InPlace())
 
@@ -290,7 +296,8 @@ def with_summaries(found: Compared, log: Iterable[Entry], prices: Prices | None 
 
 
 def summaries_line(results: Mapping[str, Compared], model: str) -> str:
-    """Say how many summaries the model made in each row."""
+    """Return one line that says how many summaries the model made under each policy that has a row with it, and how
+    many failed."""
     rows = {name.removesuffix(WITH_MODEL): one for name, one in results.items() if name.endswith(WITH_MODEL)}
     counts = (
         f"{name} {one.summaries:,}{f' ({one.failed_summaries:,} failed)' if one.failed_summaries else ''}"

@@ -11,13 +11,13 @@ from pathlib import Path
 from msgspec.structs import replace
 from rich.console import Console
 
-from transom.cli import folder
+from transom.cli import transom_folder
 from transom.cli.commands.programs import Demo
 from transom.cli.commands.recorded import Replay
 from transom.cli.explain import explained, print_explained
 from transom.cli.next_commands import print_next, program_name
 from transom.cli.replay import replayed
-from transom.cli.report import Outcome, print_json_report, print_tables, print_timeline
+from transom.cli.replay_report import Outcome, print_json_report, print_tables, print_timeline
 from transom.cli.stores import open_log
 from transom.cli.terminal import print_wrapped, terminal
 
@@ -36,7 +36,7 @@ NEXT_COMMANDS = (
 
 def run(options: Demo) -> int:
     """Replay the session; print the table, the chart, one window, and the commands to try next."""
-    outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy), folder.DEMO)
+    outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy), transom_folder.DEMO)
     outcome = replace(outcome, files=(replace(outcome.files[0], file=DEMO),))  # the path in the package means nothing
     if options.json:
         print_json_report(outcome)

@@ -133,13 +133,14 @@ def installed(package: str) -> str | None:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, without what follows them: (1, 2) for 1.2rc1."""
+    """Return the numbers of a version up to the first part that does not begin with a digit: (1, 2) for "1.2rc1". So
+    two versions can be compared."""
     parts = (re.match(r"\d+", part) for part in version.split("."))
     return tuple(int(part[0]) for part in takewhile(bool, parts) if part)
 
 
 def extra_of(name: str, needed: list[Package]) -> Extra:
-    """Return an extra with its state. `needed`: its packages."""
+    """Make the report on one extra: whether all of `needed`, its packages, are installed and new enough."""
     there = [one for one in needed if one.installed is not None]
     complete = len(there) == len(needed) and not any(one.is_too_old for one in needed)
     state = "installed" if complete else "too old" if len(there) == len(needed) else "not installed"
@@ -147,7 +148,8 @@ def extra_of(name: str, needed: list[Package]) -> Extra:
 
 
 def health(url: str, bar: ProgressBar) -> StoreHealth:
-    """Open a store, read the beginning and the end of each conversation, and return what was found."""
+    """Open the store at a URL, read the beginning and the end of each conversation, and return what was found. If the
+    store cannot be read, nothing is raised: `StoreHealth.problem` says why."""
     shown = place_of(url)
     try:
         with existing_store(url) as store:

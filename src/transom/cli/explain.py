@@ -241,7 +241,8 @@ def _reply(log: StoredLog, sent: int) -> int | None:
 
 
 def print_explained(console: Console, result: Explained, *, every: bool = False, most: int | None = None) -> None:
-    """Print everything that is explained: a header, costs, and what `print_rows` prints."""
+    """Print everything that is explained: a header, learned limits, costs, and then what `print_rows` prints, with its
+    arguments `every` and `most`."""
     _print_header(console, result)
     for model, learned in result.learned_limits.items():
         print_wrapped(console, learned_limit_text(model, learned))
@@ -277,7 +278,8 @@ def print_rows(console: Console, result: Explained, *, every: bool = False, most
 
 
 def learned_limit_text(model: str, learned: LearnedLimit) -> str:
-    """Say how many tokens the requests to a model may have, and what has taught it."""
+    """Return a sentence that says how many tokens the requests to a model may have, and by which refusal this was
+    learned."""
     size = f" of {learned.refused:,} tokens" if learned.refused else ""
     stated = f"; the model states a limit of {learned.stated:,}" if learned.stated else ""
     where = f" (entry {learned.entry})" if learned.entry >= 0 else ""
@@ -308,7 +310,8 @@ def _names(fold: MissingNames) -> str:
 
 
 def edit_costs_text(edits: Sequence[EditCost]) -> str:
-    """Say in one sentence what these edits together save in each request, and what they break of the cached prefix."""
+    """Return one sentence that says how many tokens these edits together save in each request, and how many of the
+    cached prefix they break once. `edits` must not be empty."""
     saves, breaks = sum(edit.saved_tokens for edit in edits), sum(edit.broken_tokens for edit in edits)
     one = len(edits) == 1
     verb = "save" if saves >= 0 else "add"
@@ -319,7 +322,7 @@ def edit_costs_text(edits: Sequence[EditCost]) -> str:
 
 
 def costs_lines(costs: CompactionCosts) -> Iterator[str]:
-    """Say why a compaction was made, and what each choice would have cost. A line for each.
+    """Yield a line that says why a compaction was made, then a line for each choice with what it would have cost.
 
     The unit of all costs is the price of one fresh input token.
     """

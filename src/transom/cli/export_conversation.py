@@ -17,7 +17,8 @@ from transom.stores import StoredLog
 
 
 def run(options: Export) -> int:
-    """Write the file; print what it contains, and on stderr what its format cannot hold, or says in other words."""
+    """Write the conversation to a file or to stdout; say on stderr what was written, and what the format cannot hold or
+    says in other words. Exit code 0. With --json, print one object about the file instead of the first."""
     out = options.out or STDOUT
     if options.json and out == STDOUT:
         raise InvalidSetting("--json: the conversation goes to stdout; name a file with -o")

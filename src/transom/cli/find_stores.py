@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from transom.cli.folder import FOLDER
 from transom.cli.stores import last_store
+from transom.cli.transom_folder import FOLDER
 from transom.stores.sqlite_file import APPLICATION
 
 _SQLITE = b"SQLite format 3\0"
@@ -53,6 +53,6 @@ def session_folders() -> Iterator[tuple[str, Path]]:
 
 
 def in_home(path: Path) -> str:
-    """Return a path as one types it: with `~` for the home folder."""
+    """Return a path as one types it: with `~` for the home folder if it is below that, else as it is."""
     home = Path.home()
     return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()

@@ -25,10 +25,10 @@ COMMAND_GROUPS = {
 
 
 class HelpIndex(TyperGroup):
-    """The list of commands, in groups."""
+    """The group of all commands, whose --help lists them by COMMAND_GROUPS. A class of typer."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each group of commands."""
+        """Write the commands to the help page, group by group; those of no group come last. Typer calls this."""
         width = formatter.width - 6 - max(map(len, self.commands))
         placed = {name for names in COMMAND_GROUPS.values() for name in names}
         others = tuple(name for name in self.list_commands(ctx) if name not in placed)
@@ -45,7 +45,7 @@ def help_text(figures: Iterable[Figure], *more: str) -> str:
 
 
 def block_text(title: str, figures: Iterable[Figure]) -> str:
-    """Return a title, and below it what each figure means."""
+    """Return a block of --help that is not wrapped again: a title, and below it what each figure means."""
     rows = "\n".join(explained(figure.label, figure.meaning) for figure in figures)
     return f"\b\n{title}:\n{rows}"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from rich.console import Console
 
 from transom.cli.commands.recorded import Import
-from transom.cli.folder import IMPORTS, url_of
-from transom.cli.inputs import STDIN, check_files, named_files
+from transom.cli.input_files import STDIN, check_files, named_files
 from transom.cli.progress import ProgressBar
 from transom.cli.stores import store_to_fill
 from transom.cli.streams import counted, one_line, print_notice
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.cli.transom_folder import IMPORTS, url_of
 from transom.errors import InvalidSetting
 from transom.importers import FORMATS, Imported, import_file
 from transom.stores import Store
@@ -22,7 +22,8 @@ from transom.stores.postgres_url import without_password
 
 
 def run(options: Import) -> int:
-    """Import the files, and print what became of each conversation."""
+    """Import the files, and print what became of each conversation. Exit code 0. Raises InvalidSetting if the files
+    hold no conversation."""
     check_files(options.files)
     if options.id is not None and len(options.files) > 1:
         raise InvalidSetting("--id names one conversation, and there are several files: leave it out")

@@ -22,7 +22,7 @@ MOST_NAMED = 5
 
 
 def run(options: Mcp) -> int:
-    """Serve until the client goes away, or until Ctrl-C."""
+    """Serve over stdio until the client goes away, or over HTTP until Ctrl-C. Exit code 0."""
     try:
         from transom.mcp.server import make_server, with_token  # noqa: PLC0415 - two seconds
     except ImportError as missing:

@@ -16,7 +16,8 @@ WRITES = "set", "restore", "forget"
 
 
 def run(options: Options) -> int:
-    """Do what the options say. Exit code 1 if the user does not agree to forget a block."""
+    """Do what the options say. Exit code 1 if the user does not agree to forget a block or the archive, or if --find
+    finds nothing. Raises InvalidSetting for options that do not go together."""
     asked = [name for name in (*WRITES, "history") if getattr(options, name) not in (None, False)]
     if len(asked) > 1:
         raise InvalidSetting(f"memory: one of --{' and --'.join(asked)} at a time")

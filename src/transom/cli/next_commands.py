@@ -21,8 +21,8 @@ UV = frozenset({"UV", "UV_RUN_RECURSION_DEPTH"})
 
 
 def program_name() -> str:
-    """Return `transom` as the user can type it here: the name if the shell finds this installation by that, otherwise
-    the path.
+    """Return how the user can call this installation here: `transom` if the shell finds it by that name, otherwise its
+    path, quoted for the shell, or `python -m transom` if it was started so.
     """
     started = Path(sys.argv[0])
     if started.name == "__main__.py" and started.parent.name == "transom":

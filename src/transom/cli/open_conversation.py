@@ -16,9 +16,8 @@ from transom.wire.dialects import dialect_named, dialect_of_log
 
 
 def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) -> Budget:
-    """Return the budget with this number of tokens. `tokens` None: with that of the conversation's last request.
-
-    Raises InvalidSetting if it had none.
+    """Return the budget with this number of tokens. `tokens` None: as many as the limit of the conversation's last
+    request; raises InvalidSetting if there was no request.
     """
     if tokens is None:
         tokens = last_limit(log)
@@ -35,7 +34,8 @@ def last_limit(log: StoredLog) -> int | None:
 def open_conversation(
     log: StoredLog, budget: Budget, policy: str, *, dialect: str | None = None, summarizer: SummarizedBy | None = None
 ) -> Conversation:
-    """Open the conversation of a log. `dialect` None: the one for which its entries were counted, else OpenAI Chat."""
+    """Open the conversation of a log, with tokens counted by o200k_base. `dialect`: its name; None: the one for which
+    the entries were counted, else OpenAI Chat. Raises InvalidSetting for an unknown policy or dialect."""
     return Conversation(
         log,
         budget=budget,

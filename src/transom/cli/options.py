@@ -29,7 +29,8 @@ def tokens(text: str | int) -> int:
 
 
 def token_count(about: str, *names: str) -> Any:
-    """An option that is a number of tokens. `names`: its own, if it is not called as its field."""
+    """Make a typer option whose value is a number of tokens. `about`: its help. `names`: its names ("--tokens"); none:
+    the name is made of its field."""
     return Option(*names, parser=tokens, metavar="N", help=about)
 
 

@@ -40,7 +40,7 @@ class ProgressBar:
         self._timer.daemon = True
 
     def update(self, share: float, label: str) -> None:
-        """Set the share, from 0 to 1, and the label."""
+        """Set the share of the work that is done, from 0 to 1, and the label that says what is being done."""
         self._progress.update(self._task, completed=share, description=label)
 
     def above(self, show: Callable[[], None]) -> None:

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from transom.cli.commands.programs import Proxy
-from transom.cli.folder import FOLDER, make_folder
 from transom.cli.stores import remember_store, store_path
 from transom.cli.terminal import print_wrapped, terminal
+from transom.cli.transom_folder import FOLDER, make_folder
 from transom.errors import InvalidSetting
 from transom.extras import install_command
 from transom.http.gateway import Gateway, OnError
@@ -17,14 +17,16 @@ from transom.stores.postgres_url import without_password
 
 
 def needs_proxy(command: str) -> None:
-    """Raise InvalidSetting, which says how to install them, if the packages of the proxy are missing."""
+    """Raise InvalidSetting if a package of the proxy is missing. The message says how to install them. `command`: names
+    the command in it."""
     if any(find_spec(name) is None for name in ("httpx2", "prometheus_client", "starlette", "uvicorn", "zstandard")):
         raise InvalidSetting(f"{command} needs httpx2, starlette, uvicorn and more: {install_command('proxy')}")
 
 
 def opened_gateway(store: str, budget: int | None, policy: str, on_error: OnError) -> Gateway:
-    """Open the gateway of `proxy` and `run`. Once it is open, its store becomes the one that commands without --store
-    use."""
+    """Open the gateway for the command `proxy` or `run`. Its store becomes the one that commands without --store use.
+    `store`: a URL or a path; `.transom` is created if the store is in it. `budget`: None: the context size of each
+    request's model. Raises what `Gateway` raises."""
     if Path(store_path(store)).is_relative_to(FOLDER):
         make_folder()
     gateway = Gateway(store, budget=budget, policy=policy, on_error=on_error)

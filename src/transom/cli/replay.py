@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from transom.cache_prices import Prices
 from transom.cli.commands.recorded import Replay
-from transom.cli.folder import REPLAYS, url_of
-from transom.cli.inputs import check_files, file_name, named_files, read_input, readable_conversations
+from transom.cli.input_files import check_files, file_name, named_files, read_input, readable_conversations
 from transom.cli.output_file import STDOUT, output_file
 from transom.cli.progress import ProgressBar
-from transom.cli.report import FileStats, Outcome, Timeline, print_json_report, print_report
+from transom.cli.replay_report import FileStats, Outcome, Timeline, print_json_report, print_report
 from transom.cli.stores import store_to_fill
 from transom.cli.streams import print_notice
+from transom.cli.transom_folder import REPLAYS, url_of
 from transom.conversation.settings import ASSUMED, NO_BUDGET
 from transom.core.budget import Budget
 from transom.core.codec import plain
@@ -41,7 +41,7 @@ MAX_PROBLEMS = 5
 
 
 def run(options: Replay) -> int:
-    """Replay and print.
+    """Replay the files, and print the figures.
 
     Exit code 0 if every window is valid and within the budget, and not every call was refused; else 1.
     """

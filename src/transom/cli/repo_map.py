@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from transom.cli.commands.programs import Map
-from transom.cli.folder import FOLDER, MAP_CACHE
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import print_notice
 from transom.cli.terminal import print_json, print_text
+from transom.cli.transom_folder import FOLDER, MAP_CACHE
 from transom.repo_map import RepoMap
 from transom.repo_map.facts_cache import hash_of
 from transom.repo_map.languages import LANGUAGES

@@ -32,8 +32,8 @@ UPSTREAMS = {
 
 
 class Agent(NamedTuple):
-    """An agent that is known by name. `variable`: the environment variable that names its upstream. `arguments`: come
-    before those of the user; {url} stands for the URL of the proxy."""
+    """An agent that is known by name. `variable`: the environment variable in which it takes its base URL.
+    `arguments`: are put before those of the user; in them, {url} stands for the base URL at our proxy."""
 
     variable: str
     arguments: tuple[str, ...] = ()
@@ -51,7 +51,8 @@ Codex takes the URL as a setting, the others from their variable.
 
 
 def run(options: Run) -> int:
-    """Run the agent behind a proxy until it ends. Return its exit code."""
+    """Run the agent behind a proxy until it ends. Return the agent's exit code, or 128 and the number of the signal
+    that ended it. Raises InvalidSetting if there is no such program on the PATH."""
     needs_proxy("run")
     from transom.proxy.app import ProxySettings  # noqa: PLC0415 - an extra
     from transom.proxy.serve import serving  # noqa: PLC0415 - an extra

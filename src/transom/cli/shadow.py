@@ -10,7 +10,7 @@ from rich.console import Console
 
 from transom.cache_prices import Prices
 from transom.cli.commands.recorded import Shadow
-from transom.cli.inputs import check_files, read_input, readable_conversations
+from transom.cli.input_files import check_files, read_input, readable_conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, is_confirmed, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from transom import private_files
-from transom.cli.folder import FOLDER, make_folder, url_of
 from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
+from transom.cli.transom_folder import FOLDER, make_folder, url_of
 from transom.core.view import View
 from transom.errors import InvalidSetting, UnknownLog, listed
 from transom.stores import Store, StoredLog, open_store, open_view
@@ -92,10 +92,10 @@ def store_to_fill(store: str | None, own: Path) -> Generator[Store]:
 
 @contextmanager
 def open_log(store: str | None, part: str) -> Generator[StoredLog]:
-    """Open a log during the block: the one that `find_name` finds for `part`.
+    """Open the log of one conversation during the block. `part`: its id, or an unambiguous part of it (`find_name`).
 
     `store`: a URL, or None for the store that was last filled in this folder. Raises UnknownLog if no id or several
-    match, InvalidSetting if there is no store."""
+    match, InvalidSetting if there is no store or if `part` is empty."""
     url = store_url(store)
     with existing_store(url) as opened:
         yield opened.open(find_name(opened.names(), part, url))
@@ -201,6 +201,6 @@ def short_id(name: str) -> str:
 
 
 def check_part(part: str) -> None:
-    """Raise InvalidSetting if `part` is empty or blank."""
+    """Raise InvalidSetting if `part`, which should be a part of a conversation's id, is empty or blank."""
     if not part.strip():
         raise InvalidSetting(f"the id of a conversation must not be empty: `{program_name()} conversations` lists them")

@@ -65,7 +65,11 @@ def is_confirmed(question: str, *, yes: bool, why: str) -> bool:
 
 def may_forget(what: str, name: str, *, yes: bool, them: str = "it") -> bool:
     """Ask whether to forget something for good, and return whether the user answers yes. If not, a notice says that
-    nothing was removed. `what`: describes it, `name`: names it. Raises as `is_confirmed` does."""
+    nothing was removed.
+
+    `what`: describes what is forgotten, for the question; `name`: names it in the error; `them`: the pronoun for it.
+    `yes`: do not ask, and return True. Raises InvalidSetting if stdin is no terminal.
+    """
     if is_confirmed(f"{what}. Forget {them} for good?", yes=yes, why=f"forgetting {name} cannot be undone"):
         return True
     print_notice(f"{what}, nothing was removed")

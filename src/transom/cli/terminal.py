@@ -64,8 +64,8 @@ def print_line(console: Console, *pieces: Piece) -> None:
 
 
 def print_row(console: Console, *pieces: Piece, needed: Piece, rest: Piece = "") -> None:
-    """Print pieces on one line, then what a user needs, such as an id, and the rest. What does not fit is cut off; but
-    if `needed` does not fit, it stands below, wrapped, in place of the rest."""
+    """Print one line: `pieces`, then `needed`, what a user must be able to read, such as an id, then `rest`. What does
+    not fit the terminal is cut off. But if `needed` does not fit, it stands below, wrapped, and `rest` is left out."""
     line, whole = Text.assemble(*pieces), Text.assemble(needed)
     if not whole or line.cell_len + whole.cell_len <= console.width:
         print_line(console, *pieces, needed, rest)

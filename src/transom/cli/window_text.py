@@ -19,7 +19,7 @@ from transom.core.window import Window
 from transom.errors import InvalidMessage
 from transom.evaluation.explanations import Explanation, explain
 from transom.evaluation.fold_ranges import entries_of_fold, range_text
-from transom.inspector.parts import whole_pieces
+from transom.inspector.message_pieces import whole_pieces
 from transom.inspector.window_data import tool_name
 from transom.quoting import escaped
 from transom.wire.arguments import read_object
@@ -50,7 +50,8 @@ BELOW, DEEPER = 2, 4
 
 
 def print_window_text(console: Console, window: Window, *, full: bool = False) -> bool:
-    """Print what the model sees in this window. Long texts are shortened unless `full`. Return whether any was."""
+    """Print what the model reads in this window, message by message. Long texts are shortened unless `full` is true.
+    Return whether any text was shortened."""
     printer = _Printer(console, {row.entry: row for row in explain(window)}, full=full)
     head = window.head_entry
     if head is not None and isinstance(head.body, Head):

@@ -38,9 +38,9 @@ _WRITTEN = [name for name, each in FORMATS.items() if each.written]
 class Exported(Struct, kw_only=True):
     """What an export has written so far.
 
-    `conversation`: its name; `format`: the name of the format. `session`: the id that a session of a program has in the
-    file (the conversation's name if that is a UUID, else a UUID made from it); empty in other formats. `messages`: how
-    many were written until now. `notes`: what the format cannot hold, one line for each kind; it is empty until the
+    `conversation`: its name; `format`: the name of the format. `session`: the session's id in the file of a session of
+    a program (the conversation's name if that is a UUID, else a UUID made from it); empty in other formats. `messages`:
+    how many were written until now. `notes`: what the format cannot hold, one line for each kind; empty until the
     iteration has ended.
     """
 
@@ -117,11 +117,11 @@ class Export(Iterator[bytes]):
 def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 - the word that users know
     """Export a stored conversation as pieces of bytes: `b"".join(export(store.open("trip"), "openai"))`.
 
-    `format` None: the format that it was imported from. In that format every message is as it was, followed by what was
-    said since; the file's own ids, blanks and lines without a message are not kept. For another format every message is
-    translated, and `Export.report` lists what that format cannot hold; in one that is no session of a program, a call
-    without a result gets one that says so. The export has what happened, not what a window
-    shows: edits are left out.
+    `format` None: the format that the conversation was imported from. In that format every message is as it was,
+    followed by what was said since; the file's own ids, blanks and lines without a message are not kept. For another
+    format every message is translated, and `Export.report` lists what that format cannot hold; in a format that is no
+    session of a program, a call without a result gets one that says so. The export has what happened, not what a
+    window shows: edits are left out.
 
     Raises InvalidSetting if `log` is no log of a store, for an unknown format and one that is not written, and if
     `format` is None for a conversation that was not imported.

@@ -64,7 +64,8 @@ class LeftOut:
         self._counts = Counter[tuple[str, str]]()
 
     def add(self, what: str, many: int = 1, *, why: str = "") -> None:
-        """Count `many` losses of one kind. `what`: the kind in a few words, which the number follows."""
+        """Count `many` losses of one kind. `what`: the kind in a few words, behind which a note has the number; `why`:
+        the reason, which the note has in brackets; empty for none."""
         self._counts[what, why] += many
 
     def notes(self) -> tuple[str, ...]:
@@ -76,13 +77,13 @@ class LeftOut:
 def shown_messages(
     log_entries: Iterable[Entry], dialect: str, left_out: LeftOut, *, reasoning: bool = False, close_calls: bool = False
 ) -> Iterator[TimedMessage]:
-    """Yield the messages of these entries in a dialect, in the order of the log; but each result directly behind the
-    turn with its call.
+    """Yield the messages of these entries in the dialect of this name, in the order of the log; but each result
+    directly behind the turn with its call.
 
     Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
-    call, and reasoning of another dialect. With `reasoning` true, the text of that reasoning is kept and only its
-    signature is left out. With `close_calls` true, a call without a result gets one that says so, as in a window: no
-    API takes such a call. Each is counted.
+    call, and reasoning of another dialect. `reasoning`: the text of that reasoning is kept, and only its signature is
+    left out. `close_calls`: a call without a result gets a result that says so, as in a window, because no API takes
+    such a call. What is changed by these two is counted too.
     """
     spoken = dialect_named(dialect)
     batch: list[tuple[Rendered, Entry]] = []
@@ -153,7 +154,8 @@ def _bodies(message: Raw) -> list[Raw]:
 def unchanged_messages(entries: Iterable[Entry], left_out: LeftOut) -> Iterator[TimedMessage]:
     """Yield the facts of these entries as the OpenAI Chat messages that they were read from, in the order of the log.
 
-    Nothing is repaired, moved or joined, so that an import reads the same facts.
+    Nothing is repaired, moved or joined, so that an import reads the same facts. Messages that are never sent, recalled
+    texts and edits are left out, and counted in `left_out`.
     """
     for entry in entries:
         body = entry.body

@@ -20,11 +20,11 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def session_id(conversation: str) -> str:
-    """The id of the session that a conversation is exported as: its name if that is a UUID, as the ids of sessions are.
+    """Return the id that a conversation with this name has as an exported session: the name if it is a UUID, else a
+    UUID made from the name, the same in every export.
 
-    So an imported session keeps its id, and its program finds it again by that. All other conversations (forks,
-    subagents, those that the user named) get an id of their own, the same in every export: programs take only UUIDs,
-    and two sessions must not have one id.
+    So an imported session keeps its id, by which its program finds it again. All other conversations (forks, subagents,
+    those that the user named) need an id of their own: programs take only UUIDs, and two sessions must not have one id.
     """
     return conversation if _UUID.fullmatch(conversation) else str(uuid5(NAMESPACE_URL, f"transom:{conversation}"))
 
@@ -64,7 +64,7 @@ class _SessionWriter:
 
 
 class ClaudeCodeWriter(_SessionWriter):
-    """Writes a session of Claude Code from Anthropic messages."""
+    """Writes Anthropic messages as the lines of a session file of Claude Code. A system prompt has no place there."""
 
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         if system:
@@ -99,7 +99,7 @@ class ClaudeCodeWriter(_SessionWriter):
 
 
 class CodexWriter(_SessionWriter):
-    """Writes a rollout of Codex from items of the Responses API."""
+    """Writes items of the Responses API as the lines of a rollout file of Codex."""
 
     def _head_lines(self, system: str, at: str) -> list[Raw]:
         payload: Raw = {"id": self._session, "timestamp": at, "originator": "transom", "cwd": "", "cli_version": ""}
@@ -119,7 +119,7 @@ class CodexWriter(_SessionWriter):
 
 
 class PiWriter(_SessionWriter):
-    """Writes a session of pi from OpenAI Chat messages."""
+    """Writes OpenAI Chat messages as the lines of a session file of pi. A system prompt has no place there."""
 
     def __init__(self, conversation: str, left_out: LeftOut) -> None:
         super().__init__(conversation, left_out)

@@ -66,7 +66,8 @@ class ViewMessage(Struct, frozen=True):
 
 
 def view_messages(view: View) -> list[ViewMessage]:
-    """Return the messages of a view, those of the head first."""
+    """Return the messages of a view as a manager gets them, in OpenAI Chat, those of the head first. Each has a
+    `TracedRole`."""
     head = OPENAI_CHAT.render_head(view.head)
     messages = [_view_message(message, -1 - index, HEAD_SLOT, None) for index, (message, _) in enumerate(head)]
     for index, slot in enumerate(view.slots):
@@ -125,7 +126,8 @@ class Difference:
             self.ignored.append("the order of the messages is not changed")
 
     def trims(self) -> Iterator[Trim]:
-        """Yield a trim for each part that the manager shortened or removed from a turn that is still in its list."""
+        """Yield a trim for each part that the manager shortened, or removed from a turn that is still in its list. A
+        change that no trim can make is added to `ignored`."""
         facts = {source: self.facts[index] for index, source in self.sources.items()}
         units = {unit.key for source in facts if (unit := self.messages[source].unit) is not None}
         for index, before in enumerate(self.messages):

@@ -45,7 +45,8 @@ class HistoryManager(Protocol):
 
 
 def strategy_name(manager: object) -> str:
-    """Return the name of a manager in policies: "sliding_window" for a SlidingWindowManager."""
+    """Return the name that edits and policies have for a manager, made of the name of its class: "sliding_window" for a
+    SlidingWindowManager."""
     name = type(manager).__name__.removesuffix("Manager") or "manager"
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
@@ -60,7 +61,7 @@ def coherent(messages: Sequence[object]) -> list[Raw]:
 
 
 class PassthroughManager(Struct, frozen=True):
-    """A manager that returns a new list of the same messages."""
+    """A manager that returns a new list of the very messages that it was given. Nothing is checked."""
 
     def curate(self, messages: Messages, *, session: object) -> list[dict[str, Any]]:  # noqa: ARG002 - protocol
         return list(messages)

@@ -41,7 +41,8 @@ FROM_OTHER_SITE = "Another page has sent this request: refused.\n"
 
 
 class Access:
-    """Wraps an application: it refuses requests that may not ask, and adds the headers to every answer.
+    """An ASGI application around another one: it refuses requests that may not ask (see this module), and adds HEADERS
+    to every answer.
 
     `port`: where the server listens. `token`: of the one-time link.
     """

@@ -55,9 +55,9 @@ class ComparedRow(Struct, frozen=True, kw_only=True):
 class ComparisonPage(Struct, frozen=True, kw_only=True):
     """What a comparison has so far.
 
-    `points`: from number `first` on, for each call the index of its row, and the tokens of its window (None if no
-    window could be built). `calls`: about how many calls a row has. `sentence`: which policy to take; None until all is
-    done.
+    `rows`: one for each pair of a context window and a policy. `points`: for each replayed call, from number `first`
+    on, the index of its row, and the tokens of its window (None if no window could be built). `calls`: about how many
+    calls a row has when it is done. `sentence`: which policy to take; None until all is done.
     """
 
     rows: list[ComparedRow]
@@ -95,7 +95,8 @@ class Comparison:
         self._lock = Lock()
 
     def page(self, first: int) -> ComparisonPage:
-        """Work on the comparison for `SECONDS_OF_WORK`. Returns all rows, and the points from number `first` on."""
+        """Work on the comparison for `SECONDS_OF_WORK`, then return all rows, and the points from number `first` (from
+        0) on. Call it again until `sentence` is not None. It raises what replaying the conversation raises."""
         stop = monotonic() + SECONDS_OF_WORK
         with self._lock:
             for _ in self._work:
@@ -134,8 +135,13 @@ class Comparisons:
         self._lock = Lock()
 
     def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
-        """The comparison with these settings: the one that is kept, or a new one. `entries`: how many entries the page
-        knows; a conversation that has grown is compared anew. Raises as `Comparison`."""
+        """Return the comparison of a conversation with these settings: the one that is kept, or a new one. `windows`:
+        in tokens. `entries`: how many entries the page knows; a conversation that has grown is compared anew. `model`:
+        "provider:model", for prices.
+
+        Raises InvalidSetting for no pair of a policy and a window or more than MOST_PAIRS, for an unknown policy, and
+        for a conversation without messages.
+        """
         key = name, entries, tuple(policies), tuple(windows), model
         with self._lock:
             if key not in self._kept:

@@ -26,7 +26,7 @@ from transom.evaluation.call_figures import CallFigures, CallTable
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.explanations import DROPPED, Explanation, explain
 from transom.evaluation.missing_names import MissingNames, missing_names
-from transom.inspector.parts import CHARACTERS_OF_ENTRY, MessagePiece, pieces_from
+from transom.inspector.message_pieces import CHARACTERS_OF_ENTRY, MessagePiece, pieces_from
 from transom.inspector.window_data import ROWS_OF_PAGE, WindowData, WindowReader, reader_of_call
 from transom.policies import policy_named
 from transom.stores import Store, StoredLog, open_view
@@ -78,11 +78,11 @@ class DryRun(Struct, frozen=True, kw_only=True):
 
 
 class EntryData(Struct, frozen=True, kw_only=True):
-    """One entry of the log, whichever kind it is.
+    """One entry of the log, of any kind.
 
-    `at`: when it was appended, in seconds since the epoch. `role`: who said it; for an entry that is no fact, its kind.
-    `tokens`: its size as Transom counts. `pieces`: those of its message, each from the character that was asked for;
-    a long one is cut.
+    `entry`: its seq. `at`: when it was appended, in seconds since the epoch. `role`: who said it; for an entry that is
+    no fact, its kind. `tokens`: its size as Transom counts. `pieces`: the pieces of its message, each from the
+    character that was asked for; a long piece is cut.
     """
 
     entry: int
@@ -126,14 +126,15 @@ class InspectedConversation:
     # ---- the calls
 
     def calls(self) -> tuple[list[CallFigures], CallTable]:
-        """The figures of all calls that the store has now, and the table that they are from."""
+        """Return the figures of all calls of the conversation that the store has now, and the table of calls that they
+        are from, which also says how many entries were read."""
         with self._lock:
             self._counting.refresh()
             self._table.add(self._counting.read(self._table.length))
             return list(self._table.calls), self._table
 
     def length(self) -> int:
-        """How many entries the store has now."""
+        """Return how many entries the conversation has in the store now."""
         with self._lock:
             return self._counting.refresh()
 
@@ -155,16 +156,17 @@ class InspectedConversation:
             return reader_of_call(self._refreshed(), call).data(first, count)
 
     def tried_window(self, number: int, first: int | None, count: int = ROWS_OF_PAGE) -> WindowData:
-        """A page of the window of a dry run. Raises InvalidSetting if it is no longer kept."""
+        """Return the window of a dry run, with a page of its rows: `first` and `count` as in `WindowReader.data`.
+        `number`: `DryRun.number`. Raises InvalidSetting if this dry run is no longer kept."""
         with self._views_lock:
             if number not in self._tried:
                 raise InvalidSetting("this dry run is no longer kept: try it again")
             return self._tried[number].data(first, count)
 
     def left_out(self, call: int | None, fold: int | None, first: int, count: int) -> LeftOutPage:
-        """A page of the entries that the window of a call does not show: at most `count` from index `first` on. `fold`:
-        the entry of the fold that they are behind; None: those that are in no window at all. Raises InvalidSetting if
-        there is no such call or fold."""
+        """Return a page of the entries that the window of a call does not show: at most `count` of them, from index
+        `first` on. `call`: as for `window`. `fold`: the entries behind the fold with this seq; None: those that are in
+        no window at all. Raises InvalidSetting if there is no such call or fold."""
         with self._views_lock:
             view = self._view(call)
             seqs = _dropped(view) if fold is None else _behind(view, fold)
@@ -172,14 +174,15 @@ class InspectedConversation:
             return LeftOutPage(total=len(seqs), first=first, rows=rows)
 
     def missing_names(self, call: int | None) -> dict[int, MissingNames]:
-        """For each fold in the window of a call, by the entry of the fold: the names that its turns have and the window
-        does not. Reads the whole log. Raises InvalidSetting if there is no such call."""
+        """Return for each fold in the window of a call, by the seq of the fold, the names that its turns have and the
+        window does not. `call`: as for `window`. Reads the whole log. Raises InvalidSetting if there is no such
+        call."""
         with self._views_lock:
             return missing_names(self._view(call))
 
     def entry(self, seq: int, start: int = 0) -> EntryData:
-        """One entry, each of its pieces from the character `start` on. Raises InvalidSetting if there is no such
-        entry."""
+        """Return entry `seq`, each of its pieces from the character `start` on. Raises InvalidSetting if there is no
+        such entry."""
         with self._views_lock:
             views = self._refreshed()
             if not 0 <= seq < views.now.length:
@@ -208,7 +211,8 @@ class InspectedConversation:
     # ---- dry runs and changes
 
     def try_action(self, action: Action) -> DryRun:
-        """What an action would do to the log as it is now. Nothing is written.
+        """Return what an action would do to the log as it is now. Nothing is written; the window that the action would
+        make is kept for `tried_window`.
 
         Raises what the `Conversation` method of this action raises. Raises InvalidSetting for a pin without an entry,
         and for a compaction or a request if neither the action nor an earlier request says how many tokens to plan for.
@@ -241,7 +245,7 @@ class InspectedConversation:
             )
 
     def do_action(self, action: Action, expect: int) -> list[int]:
-        """Carry out an action that was tried. Returns the numbers of the new entries.
+        """Carry out an action that was tried. Return the seqs of the new entries.
 
         `expect`: how many entries the log had when the action was tried. Raises Conflict if it has another number now:
         then nobody has seen what the action would do. Raises InvalidSetting for a request, and what `try_action`
@@ -290,7 +294,8 @@ class InspectedConversations:
         self._lock = Lock()
 
     def get(self, name: str) -> InspectedConversation:
-        """The conversation with this name. Raises InvalidSetting if the store has none."""
+        """Return the conversation with this name, opened if it is not open. Raises InvalidSetting if the store has
+        none of this name."""
         with self._lock:
             if name not in self._open:
                 log = self.store.open(name)

@@ -25,7 +25,7 @@ from transom.evaluation.call_figures import CallFigures
 from transom.inspector.access import Access
 from transom.inspector.comparison import Comparisons
 from transom.inspector.inspected_conversation import Action, InspectedConversation, InspectedConversations
-from transom.inspector.parts import CHARACTERS_OF_ENTRY
+from transom.inspector.message_pieces import CHARACTERS_OF_ENTRY
 from transom.inspector.window_data import ROWS_OF_PAGE
 from transom.policies import POLICIES
 from transom.reports.policy_figures import VERDICT
@@ -55,8 +55,8 @@ class ListPage(Struct, frozen=True, kw_only=True):
 
 
 class Do(Action, frozen=True, kw_only=True):
-    """The body of a request that tries an action or does it. `id`: of the conversation. `expect`: the number of its
-    entries when the action was tried."""
+    """The body of a request that tries an action or carries it out. `id`: the name of the conversation. `expect`: how
+    many entries it had when the action was tried."""
 
     id: str
     expect: int = 0
@@ -73,8 +73,8 @@ class Inspector:
         self._place, self._read_only = place, read_only
 
     def app(self, *, port: int, token: str) -> Access:
-        """The ASGI application, which answers only the browser with the one-time link. `token`: of that link. `port`:
-        where the server listens."""
+        """Make the ASGI application, which answers only the browser that has opened the one-time link. `token`: of that
+        link. `port`: where the server listens."""
         routes = [
             Route("/", self._page),
             Route("/api/start", self._data(self._start)),
@@ -199,8 +199,9 @@ class Inspector:
 
 
 def list_page(store: Store, query: str, first: int, count: int) -> ListPage:
-    """A page of the conversations whose names contain every word of the query, in any case, the newest first: at most
-    `count` (and 200) of them, from index `first` on."""
+    """Return a page of the conversations whose names contain every word of the query, in upper or lower case, the one
+    that was created last first: at most `count` of them, and never more than MOST_LISTED, from index `first` on. An
+    empty query finds all."""
     names = store.names()
     words = query.casefold().split()
     found = [name for name in reversed(names) if all(word in name.casefold() for word in words)]
@@ -217,20 +218,22 @@ class Query:
         self._given = request.query_params
 
     def text(self, name: str) -> str:
-        """A text; empty if it is not given."""
+        """Return the parameter `name`; empty if it is not given."""
         return self._given.get(name, "")
 
     def texts(self, name: str) -> list[str]:
-        """Texts between commas; none if it is not given."""
+        """Return the texts between the commas of the parameter `name`, without empty ones; none if it is not given."""
         return [each for each in self.text(name).split(",") if each]
 
     def number(self, name: str, default: Any) -> Any:
-        """A whole number; `default` if it is not given. Raises InvalidSetting for anything else."""
+        """Return the parameter `name` as a whole number; `default` if it is not given or empty. Raises InvalidSetting
+        for anything else, and from 2**53 on."""
         given = self._given.get(name, "")
         return _whole_number(name, given) if given else default
 
     def numbers(self, name: str) -> list[int]:
-        """Whole numbers between commas; none if it is not given. Raises as `number`."""
+        """Return the whole numbers between the commas of the parameter `name`; none if it is not given. Raises
+        InvalidSetting for anything else."""
         return [_whole_number(name, each) for each in self.texts(name)]
 
 
@@ -265,8 +268,8 @@ def _runs(values: list[str]) -> list[tuple[int, str]]:
 
 
 def listen(port: int) -> socket.socket:
-    """Open a socket that only this machine can reach, and listen: a browser that opens the link before the server runs
-    waits. Port 0 is any free port. Raises OSError if the port is taken."""
+    """Open a socket that only this machine can reach, and listen on it, so that a browser that opens the link before
+    the server runs waits. Port 0: any free port. Raises OSError if the port is taken."""
     return socket.create_server((HOST, port))
 
 

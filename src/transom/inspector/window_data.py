@@ -26,7 +26,7 @@ from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs
 from transom.evaluation.explanations import DROPPED, Explanation, explain
 from transom.evaluation.fold_ranges import FoldRanges, entries_of_fold
-from transom.inspector.parts import MessagePiece, PieceLimit
+from transom.inspector.message_pieces import MessagePiece, PieceLimit
 
 ROWS_OF_PAGE = 24
 """How many rows of a window one answer has, if the caller says nothing."""
@@ -95,10 +95,10 @@ class MadeEdit(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """How a window differs from the one before.
+    """How a window differs from the window before.
 
-    - `added`: how many messages are new in it; `changed`: how many it shows in another way; `removed`: how many entries
-      it no longer shows. `added_tokens`, `removed_tokens`: their sizes.
+    - `added`: how many messages are new; `changed`: how many are shown in another way; `removed`: how many entries are
+      no longer shown. `added_tokens`, `removed_tokens`: the sizes of those that are new, and of those removed.
     - `edit_count`: how many edits were made between the two windows. `edits`: the first `MOST_EDITS` of them.
       `saved_tokens`, `broken_tokens`: as in `MadeEdit`, the sums of all these edits.
     """
@@ -372,9 +372,9 @@ class WindowReader:
 
 
 def reader_of_call(views: CallViews, call: int | None) -> WindowReader:
-    """A reader of the window of a call, counted from 1 (negative: from the last), which compares it with the call
-    before; None: of the log as it is now, compared with the last call. Raises InvalidSetting if there is no such
-    call."""
+    """Make the reader of the window of a call, which compares the window with that of the call before. `call`: from 1,
+    or from the last call (-1) if negative; None: the window of the log as it is now, compared with the last call.
+    Raises InvalidSetting if there is no such call."""
     name = views.log.name
     number = views.calls if call is None else call_number(call, views.calls, name)
     earlier = number if call is None else number - 1
@@ -391,7 +391,7 @@ def _state(entry: Entry, *, is_shortened: bool) -> State:
 
 
 def tool_name(tool: Raw) -> str:
-    """The name of a tool by its schema, in any dialect; "?" if the schema has none."""
+    """Return the name of a tool by its schema, in any dialect; without a name its type, or "?"."""
     inner = tool.get("function")
     names = cast("Raw", inner) if isinstance(inner, dict) else tool
     return str(names.get("name") or names.get("type") or "?")

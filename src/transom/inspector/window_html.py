@@ -13,7 +13,7 @@ from pathlib import Path
 from transom.evaluation.call_numbers import call_number
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.explanations import as_provider_counts, two_counts
-from transom.inspector.parts import MessagePiece, PieceLimit
+from transom.inspector.message_pieces import MessagePiece, PieceLimit
 from transom.inspector.window_data import Change, Row, WindowData, reader_of_call
 from transom.quoting import escaped
 
@@ -40,8 +40,9 @@ html, body { height: auto; }
 
 
 def window_html(views: CallViews, call: int | None) -> str:
-    """The HTML of the window of a call, counted from 1 (negative: from the last); None: of the log as it is now. Raises
-    InvalidSetting if there is no such call."""
+    """Return the window of a call as one HTML page. `call`: from 1, or from the last call (-1) if negative; None: the
+    window of the log as it is now. At most MOST_ROWS messages are in the page. Raises InvalidSetting if there is no
+    such call."""
     data = reader_of_call(views, call).data(0, MOST_ROWS, PIECE_LIMIT)
     what = "the window as it is now" if views.calls else "everything in the log, before the first request"
     if call is not None:

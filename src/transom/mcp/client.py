@@ -106,7 +106,7 @@ class McpServer(Toolset):
 
     @property
     def tools(self) -> Sequence[FunctionTool]:
-        """The tools, while the server is open; none otherwise."""
+        """The tools that the model may call, while the server is open; none before and after."""
         return self._tools
 
     def __enter__(self) -> Self:

@@ -95,7 +95,8 @@ class StoreTools:
         self.memory = Memory(store, user_id=user_id, agent="mcp")
 
     def log(self, conversation: str) -> StoredLog:
-        """The log of a conversation of this user. Raises ToolError if the user has no such conversation."""
+        """Return the log of a conversation of the served user, with all entries that the store has now. `conversation`:
+        its whole name. Raises ToolError if the user has no such conversation. It is no tool of the server."""
         known = conversation in self._store.names(conversation) and not conversation.startswith(".")
         log = self._store.open(conversation) if known else None
         if log is None or owner_of(log).user_id != self._user_id:
@@ -179,8 +180,9 @@ class StoreTools:
         return "\n".join(self.memory.labels()) or "[no blocks]"
 
     def view(self, conversation: str, at: int | None = None) -> View:
-        """The view of a conversation now, or at a call of the model. Raises ToolError if there is no such conversation,
-        InvalidSetting if there was no such call."""
+        """Return the view of a conversation now, or at a call of the model: `at` counts from 1, or from the last call
+        if negative. Raises ToolError if there is no such conversation, InvalidSetting if there was no such call. It is
+        no tool of the server."""
         log = self.log(conversation)
         upto = None if at is None else sent_request(log, at).seq
         return build_view(log, counter_of_log(log, o200k()), upto)

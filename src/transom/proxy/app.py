@@ -34,7 +34,7 @@ from transom.http.gateway import Gateway
 from transom.http.provider_apis import COUNTING, api_of, error_body
 from transom.http.send import OWN_HEADERS
 from transom.http.transport import AsyncTransport
-from transom.proxy.bodies import RequestRefused, read_body
+from transom.proxy.request_body import RequestRefused, read_body
 
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _HEADERS_NOT_SENT = frozenset(
@@ -117,7 +117,7 @@ class Metrics:
                 self._tokens.labels(name).inc(tokens)
 
     def text(self) -> bytes:
-        """All metrics in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
@@ -134,7 +134,8 @@ class Proxy:
         self._at_work = 0
 
     def app(self) -> Starlette:
-        """The ASGI application: `/healthz`, `/metrics`, and the proxy for all other paths."""
+        """Make the ASGI application: `/healthz`, `/metrics`, and the proxy for all other paths. It does not close the
+        proxy."""
 
         async def healthz(_: Request) -> Response:
             return PlainTextResponse("ok\n")
@@ -173,8 +174,8 @@ class Proxy:
     # ---- for one call
 
     def tenant(self, headers: Headers, query: str) -> str:
-        """The tenant of a request: "key-" and a hash of its API key. Empty if it has no key, or if keys do not
-        count."""
+        """Return the tenant of a request: "key-" and a hash of its API key, which is in a header or in the parameter
+        `key` of `query`. Empty if the request has no key, or if `ProxySettings.by_key` is false."""
         if not self.settings.by_key:
             return ""
         key = next((value for name in _KEY_HEADERS if (value := headers.get(name))), "")
@@ -186,8 +187,9 @@ class Proxy:
         return f"key-{sha256(key.encode()).hexdigest()[:16]}" if key else ""
 
     def forwarded(self, scope: Scope, headers: Headers, body: bytes) -> httpx2.Request:
-        """The request for the upstream server: the same method, path, query and body, and the headers byte for byte. If
-        the path of the upstream's URL ("/v1") is also the beginning of the request's path, it is not doubled."""
+        """Make the request for the upstream server: with the same method, path and query, this body, which is unpacked,
+        and the headers byte for byte, without those for this one connection. If the path of the upstream's URL ("/v1")
+        is also the beginning of the request's path, it is not doubled."""
         base, path = self.settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
         ends = urlsplit(base).path
         if ends and path.startswith(f"{ends}/"):  # both have the /v1
@@ -205,7 +207,8 @@ class Proxy:
         )
 
     async def send(self, request: httpx2.Request, exchange: Exchange | None) -> httpx2.Response:
-        """Send a request to the upstream server, through its exchange if it has one."""
+        """Send a request to the upstream server, through its exchange if it has one, and return the response, whose
+        stream is not read yet. The headers that are for us are not sent. Raises the errors of httpx2."""
         if exchange is None:
             for name in OWN_HEADERS:
                 request.headers.pop(name, None)

@@ -57,8 +57,9 @@ class LostText(Struct, frozen=True, kw_only=True):
 class RepeatedCall(Struct, frozen=True, kw_only=True):
     """A call after a compaction that was made before it too, and gave the same result again.
 
-    `message`, `before`: the positions of the call and of the one before the compaction. `text`: the call, on one line.
-    `tokens`: of the result.
+    `message`, `before`: the positions, from 0, of the messages with the call and with the equal call before the
+    compaction. `text`: the tool and what the call was about, on one line of at most 160 characters. `tokens`: of the
+    result.
     """
 
     message: int
@@ -95,7 +96,11 @@ class AuditedCompaction(Struct, frozen=True, kw_only=True):
 
 
 def audit(record: Recorded, counter: TokenCounter) -> list[AuditedCompaction]:
-    """Audit every compaction of a conversation. Raises InvalidMessage for a message that its dialect does not allow."""
+    """Audit every compaction of a recorded conversation, in order; empty if it has none. Compactions are those that the
+    file marks, and summaries that are recognised by how they begin. `counter`: counts the tokens.
+
+    Raises InvalidMessage for a message that its dialect does not allow.
+    """
     _, facts = record.facts()
     injected = record.injected_in(facts)
     compactions = {**_recognised(record, facts), **record.compactions}

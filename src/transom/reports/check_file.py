@@ -59,7 +59,8 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def pattern(self) -> Pattern | None:
-        """The compiled pattern of `matches`; None if it is not given. Raises InvalidSetting if RE2 does not take it."""
+        """The compiled pattern of `matches`; None if the check has no `matches`. Raises InvalidSetting if RE2 does not
+        take the pattern."""
         return None if self.matches is None else compile_pattern(self.matches)
 
 
@@ -84,16 +85,16 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
 
     @property
     def budget_tokens(self) -> int:
-        """The budget as a number."""
+        """The budget as a number of tokens. Raises InvalidSetting if it is none ("32k" is one)."""
         return parse_token_count(str(self.budget), "budget")
 
     def inputs(self) -> list[Path]:
-        """The paths of `files`."""
+        """Return the paths of `files`, made relative to the folder of the file of checks. They may be folders."""
         return [self.path.parent / name for name in self.files]
 
     def token_prices(self) -> TokenPrices:
         """Return the prices that `max_cost` counts with: those in `priced_by`, or those of the model that it names.
-        Raises InvalidSetting if it is not given, or the prices of the model are not known."""
+        Raises InvalidSetting if `priced_by` is not given, or the prices of the model are not known."""
         if isinstance(self.priced_by, TokenPrices):
             return self.priced_by
         if self.priced_by is None:
@@ -106,9 +107,10 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
 
 
 def read_check_file(path: Path, *, budget: int | None = None) -> CheckFile:
-    """Read and check a file of checks. `budget`: used in place of the one in the file, which then needs none.
+    """Read a file of checks, and make sure that its settings have a meaning and that its `files` exist. Every check
+    gets a name. `budget`: tokens, in place of the budget in the file, which then needs none.
 
-    Raises OSError if it cannot be read; InvalidSetting, with the path, for anything that is wrong in it.
+    Raises OSError if the file cannot be read; InvalidSetting, with the path, for anything that is wrong in it.
     """
     try:
         fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))

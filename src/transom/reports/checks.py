@@ -42,10 +42,11 @@ MOST_ENTRIES = 3
 
 
 class HidingEdit(Struct, frozen=True, kw_only=True):
-    """The edit by which a text left the windows.
+    """An edit by which a text left the windows, or by which the cached prefix was broken.
 
-    `entry`: its seq. `kind`: "fold" or "trim". `covers`: the entries that it hides. `why`: the step of the policy that
-    made it. `plan`: the plan that decided it; None if a person did.
+    `entry`: the seq of the edit. `kind`: "fold" or "trim". `covers`: the entries that it hides, in words. `why`: the
+    step of the policy that made it. `plan`: the seq of the first entry of the plan that decided it; None if a person
+    did.
     """
 
     entry: int
@@ -75,7 +76,7 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
     edits: tuple[HidingEdit, ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """Yield the failure as lines for people."""
+        """Yield the failure as lines for people: the problem first, then the edits, then the entries with the text."""
         others = self.failed_calls - 1
         more = f" (and at {others:,} other call{'s' * (others > 1)})" if others > 0 else ""
         where = f"call {self.call} of {self.conversation}" if self.call else self.conversation
@@ -91,7 +92,8 @@ class CheckFailure(Struct, frozen=True, kw_only=True):
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
-    """What became of one check. It holds if there are no `failures`.
+    """What became of one check, over all conversations. The check holds if there are no `failures`, of which there is
+    at most one for each conversation.
 
     `name`: of the check. `calls`: how many calls it looked at.
     """

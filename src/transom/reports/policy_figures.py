@@ -25,7 +25,7 @@ class Figure(Struct, frozen=True):
     form: str = ","
 
     def text(self, number: float | None) -> str:
-        """Write a value of this figure; None, where nothing could be measured, is a dash."""
+        """Return a value of this figure as text, in its `form`; for None, where nothing could be measured, a dash."""
         if number is None:
             return "–"
         return f"{'$' * self.form.startswith('$')}{number:{self.form.lstrip('$')}}"

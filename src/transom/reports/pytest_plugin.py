@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect a file of checks. A hook of pytest."""
+    """Make the collector of a file of checks, by its name; None for any other file. A hook of pytest."""
     if file_path.name.endswith(".check.toml"):
         return CollectedFile.from_parent(parent, path=file_path)  # pyright: ignore[reportUnknownMemberType]
     return None
 
 
 class CheckFailedError(Exception):
-    """A check that failed."""
+    """A check that failed. The message has the lines of all its failures."""
 
     def __init__(self, failures: tuple[CheckFailure, ...]) -> None:
         from transom.quoting import escaped  # noqa: PLC0415 - see the docstring of the module
@@ -51,7 +51,8 @@ class CollectedFile(pytest.File):
             yield CollectedCheck.from_parent(self, name=check.name)  # pyright: ignore[reportUnknownMemberType]
 
     def result(self, name: str) -> CheckResult:
-        """What became of a check of this file. The first call replays the conversations, and raises as `run_checks`."""
+        """Return what became of the check with this name. The first call replays the conversations of the file, and
+        raises what `run_checks` raises. Call `collect` before."""
         from transom.reports.checks import run_checks  # noqa: PLC0415 - see the docstring of the module
 
         if self._results is None:

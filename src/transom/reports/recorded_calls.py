@@ -67,7 +67,7 @@ def recorded_calls(
 
 
 def judge_of(record: Recorded, budget: Budget) -> Judge:
-    """Return a judge for the calls of a conversation under this budget. The messages of the conversation must be in
-    OpenAI Chat (`as_openai_chat`)."""
+    """Return a judge, which makes the figures of a policy from the calls of this conversation under this budget. The
+    messages of the conversation must be in OpenAI Chat (`as_openai_chat`): that is not checked."""
     injected = record.injected_in(record.facts()[1])
     return Judge(record.messages, budget=budget.usable, counter=o200k(), injected=injected)

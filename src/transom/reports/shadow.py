@@ -46,9 +46,9 @@ Z = 1.959963984540054
 
 
 class ShadowCall(Struct, frozen=True, kw_only=True):
-    """A call of the sample: number `call`, from 1, of a `conversation`.
+    """A call of the sample: number `call`, from 1, of the conversation with the id `conversation`.
 
-    `tokens`: how many the whole history has, and how many the window.
+    `tokens`: how many tokens the whole history has, and how many the window.
     """
 
     conversation: str
@@ -64,8 +64,8 @@ class ShadowPlan(Struct, frozen=True, kw_only=True):
       whole history; if there are none, all calls. `is_changed`: whether there are any.
     - `too_long`: how many calls were left out because the model's context window has no room for their whole history.
       `refused`: how many because no window fits.
-    - `requests`: how many; `input_tokens`: of all of them. `max_dollars`: what they cost at most, without a cache; None
-      if the prices are not known.
+    - `requests`: how many requests will be sent, three for each call; `input_tokens`: of all of them together.
+      `max_dollars`: what they cost at most, without a cache; None if the prices are not known.
     """
 
     model: str
@@ -217,7 +217,8 @@ def run_shadow(
 
 
 def compared_answers(answers: Sequence[ShadowAnswer], failed: int = 0) -> Shadow:
-    """Return how often these answers differ, and what follows. `failed`: how many calls got no answer."""
+    """Return how often the answers differ at these calls, and what follows from it. `failed`: how many other calls got
+    no answer."""
     total = len(answers)
     pairs = [(one.window_differs, one.chance_differs) for one in answers]
     window, chance = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
@@ -252,11 +253,11 @@ def _sentence(added: float | None, low: float, high: float) -> str:
 
 
 def is_same_action(one: Assistant, other: Assistant) -> bool:
-    """Whether two turns do the same next.
+    """Whether two turns of the model do the same.
 
-    They do if they call the same tools with the same arguments, in any order, however the JSON is written. If neither
-    calls a tool, they do if the Dice coefficient of their sets of words, without case, is at least `SAME_WORDS`: two
-    turns without words are the same. A turn with calls and one without are not.
+    With calls: they call the same tools with the same arguments, in any order, however the JSON is written. Without
+    calls: the Dice coefficient of their sets of words, without case, is at least `SAME_WORDS`; two turns without words
+    are the same. A turn with calls and a turn without are never the same.
     """
     if one.calls or other.calls:
         return sorted(map(_call_key, one.calls)) == sorted(map(_call_key, other.calls))
@@ -266,7 +267,8 @@ def is_same_action(one: Assistant, other: Assistant) -> bool:
 
 
 def action_text(turn: Assistant) -> str:
-    """What a turn does, on one line: its calls, or else what it says."""
+    """Return what a turn does as one line: its calls as "NAME(ARGUMENTS); …", or without calls what it says. It is not
+    cut."""
     if turn.calls:
         return " ".join("; ".join(f"{call.name}({call.args})" for call in turn.calls).split())
     return " ".join(_said(turn).split())
@@ -333,7 +335,7 @@ def _with_tools(record: Recorded) -> Recorded:
 
 
 def require_calls(plan: ShadowPlan) -> None:
-    """Raise InvalidSetting if the sample is empty."""
+    """Raise InvalidSetting if the plan has no call to compare. The message says why."""
     if not plan.calls:
         too_long = f"{plan.too_long:,} are longer than the context window of {plan.model}"
         why = too_long if plan.too_long else "there is none"

@@ -34,11 +34,14 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def verdict(results: Mapping[str, Compared]) -> Verdict:
-    """Say which policy to take; how is said in the docstring of the module.
+    """Say which policy to take. `results`: the figures of each policy, by its name, over the same conversations.
 
-    `results`: the figures of each policy, by its name, over the same conversations. The figures cannot tell if there
-    are fewer than two policies, if nothing was sent or made smaller, or if each policy with the fewest refusals builds
-    wrong windows.
+    Left out are policies that refuse more calls than another one, or build wrong windows. Of the others those stay that
+    keep most of the user's messages; of these, those that have most of the names that the next step uses. The cheapest
+    of these is taken. Shares and costs that hardly differ count as equal (EQUAL_SHARES, EQUAL_COSTS).
+
+    The figures cannot tell if there are fewer than two policies, if nothing was sent or made smaller, or if each policy
+    with the fewest refusals builds wrong windows.
     """
     if not any(one.stats.calls for one in results.values()):
         return _untold("there is no model call to compare")

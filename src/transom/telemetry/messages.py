@@ -18,7 +18,8 @@ _DATA_URL = "data:"
 
 
 def request_attributes(request: Request) -> dict[str, Any]:
-    """The span attributes for what a request says: the system prompt, the messages and the tools, as JSON texts."""
+    """Return the span attributes for what a request says: the messages, and if it has any the system prompt and the
+    tools, each as a JSON text."""
     body = render(request.window)  # OpenAI's format is the nearest to that of the conventions
     system: list[Raw] = []
     messages: list[Raw] = []
@@ -60,7 +61,7 @@ def result_text(content: object) -> str:
 
 
 def to_json(value: object) -> str:
-    """A value as JSON. A lone surrogate, which UTF-8 does not have, becomes a question mark."""
+    """Return a value as JSON text. A lone surrogate, which UTF-8 does not have, becomes a question mark."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:

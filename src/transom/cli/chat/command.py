@@ -11,8 +11,8 @@ from transom.cli.chat.session import ChatSession
 from transom.cli.chat.slash import SlashCommands
 from transom.cli.chat.tools import ChatTools
 from transom.cli.commands.programs import Chat
-from transom.cli.folder import CHATS
 from transom.cli.stores import store_to_fill
+from transom.cli.transom_folder import CHATS
 from transom.conversation.conversation import Conversation
 from transom.errors import InvalidSetting
 from transom.providers import provider_named

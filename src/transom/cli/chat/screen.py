@@ -76,7 +76,8 @@ class MarkdownStream:
         self._live: Live | None = None
 
     def add(self, piece: str) -> None:
-        """Add a piece of the text and show it."""
+        """Add the next piece of the text. Blocks that are finished are printed; at a terminal, what is not finished yet
+        is shown too."""
         self._text += printable(piece)
         if "\n" in piece and (done := _finished(self._text)):
             self._print(self._text[:done])

@@ -109,12 +109,14 @@ class ChatSession:
         self.show_gauge(result)
 
     def use_model(self, name: str) -> None:
-        """Go on with another model. Raises as `provider_named`, and then goes on with the same one."""
+        """Ask another model from the next message on. `name`: as --model takes it. Raises InvalidSetting if there is no
+        such provider, or if it cannot be used here; then the model stays."""
         self.provider = provider_named(name)
         self._options["--model"] = name
 
     def show_gauge(self, result: events.RunResult | None = None) -> None:
-        """Print how full the context is. With `result`, print also what that run used."""
+        """Print how full the window is, as a share of the budget. `result`: a run, whose requests, tokens and cost are
+        printed too."""
         usage = self.conv.window_usage
         words = f"{usage.percent}% of {usage.budget:,} tokens"
         if result is not None:

@@ -36,7 +36,8 @@ SHOWN_LINES = 40
 
 
 class ToolError(Exception):
-    """Raised by a tool if the model made a mistake. The message becomes the result of the call."""
+    """Raised by a tool for a call that cannot be carried out, such as one with a wrong path. The run makes the message
+    the result of the call, so that the model reads it."""
 
 
 class ChatTools:
@@ -48,7 +49,8 @@ class ChatTools:
         self._starting = threading.Lock()
 
     def named(self, names: str) -> list[Callable[..., Any]]:
-        """Return the tools with these names, which are separated by commas; "none" gives no tool.
+        """Return the tools with these names, which are separated by commas, each once, in this order; "none" and an
+        empty name give no tool.
 
         Raises InvalidSetting for an unknown name.
         """

@@ -19,7 +19,7 @@ class RequestRefused(TransomError):
 
 
 async def read_body(chunks: AsyncIterator[bytes], headers: Mapping[str, str], limit: int) -> bytes:
-    """The whole body of a request, unpacked as its header `content-encoding` says.
+    """Read the whole body of a request from its chunks, and return it unpacked as its header `content-encoding` says.
 
     Raises RequestRefused: 413 for more than `limit` bytes, packed or not; 415 for another encoding than gzip, deflate
     or zstd; 400 for a body that cannot be unpacked.

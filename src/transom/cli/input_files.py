@@ -36,19 +36,21 @@ def check_files(files: Sequence[Path], out: Path | None = None) -> None:
 
 
 def read_input(file: Path, format_name: str | None) -> Reader:
-    """Read the conversations of a file, a folder or stdin; iterate to get them.
+    """Return the reader of the conversations of a file, a folder or stdin (`-`); iterate over it to get them.
 
-    What is skipped is reported on stderr.
+    `format_name`: None: the content decides. What is skipped is reported on stderr. Raises InvalidSetting for an
+    unknown format.
     """
     source = sys.stdin.buffer if file == STDIN else file
     return read(source, format_name, on_skip=print_notice)
 
 
 def readable_conversations(records: Iterable[Recorded], file: Path) -> Iterator[tuple[Recorded, list[Placed]]]:
-    """Yield each conversation with the facts that follow its leading instructions.
+    """Yield each conversation with the facts that follow its leading instructions, each with the position of its
+    message.
 
-    A conversation without messages is skipped, with a notice on stderr. So is an invalid one in a folder; in a single
-    file it raises InvalidMessage.
+    A conversation without messages is skipped, with a notice on stderr. So is an invalid one if `file`, from which the
+    conversations are, is a folder; in a single file it raises InvalidMessage.
     """
     for record in records:
         try:

@@ -24,10 +24,10 @@ Kind = Literal["text", "reasoning", "call", "media", "other"]
 
 
 class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One piece of a message.
+    """One piece of a message: a text, reasoning, a call, or the description of an image or a file.
 
-    `text`: what is shown of the piece, from its character `start` on. `length`: how many characters the whole piece
-    has. `name`: for a call, the name of the tool.
+    `text`: what is shown of the piece, from its character `start` on; of a call its arguments. `length`: how many
+    characters the whole piece has. `name`: for a call, the name of the tool; else empty, or a label.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ class PieceLimit(Struct, frozen=True):
     lines: int = LINES_IN_WINDOW
 
     def text(self, text: str) -> str:
-        """The beginning of a text, within the limit."""
+        """Return the beginning of a text, within the limit. Nothing marks that the rest is missing."""
         return "\n".join(text[: self.characters].split("\n")[: self.lines])
 
     def pieces(self, fact: Fact) -> Iterator[MessagePiece]:
@@ -61,7 +61,8 @@ class PieceLimit(Struct, frozen=True):
 
 
 def whole_pieces(fact: Fact) -> Iterator[tuple[Kind, str, str]]:
-    """Yield the kind, the whole text and the name of each piece of a fact: reasoning, parts, our own text, calls."""
+    """Yield the kind, the whole text and the name (of a call's tool, else empty) of each piece of a fact, in this
+    order: reasoning, parts, the text that Transom wrote itself, calls."""
     if isinstance(fact, Assistant):
         yield from (_thought(one) for one in fact.reasoning)
     yield from map(_part, fact.parts)

@@ -18,13 +18,13 @@ follow."""
 
 
 def url_of(store: Path) -> str:
-    """Return the URL of a store of this folder. A store of replays does not wait for the disk at each append, because a
-    replay can be repeated."""
+    """Return the URL of a SQLite store in `.transom`. That of REPLAYS or DEMO says that appends do not wait for the
+    disk, because a replay can be repeated."""
     return f"sqlite:///{store.as_posix()}{'?synchronous=normal' if store in (REPLAYS, DEMO) else ''}"
 
 
 def make_folder() -> None:
-    """Create the folder, with a .gitignore that makes git ignore it.
+    """Create the folder `.transom`, unless it is there, with a .gitignore that makes git ignore it.
 
     Raises InvalidSetting where it may not be written, OSError for other failures.
     """

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
 
-from transom.cli.inputs import short_name, summary_lines
+from transom.cli.input_files import short_name, summary_lines
 from transom.cli.next_commands import command_for, print_next
 from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
@@ -40,7 +40,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 class FileStats(Struct, frozen=True, kw_only=True):
-    """The figures of one file or folder. `formats`: how many conversations of each format it has."""
+    """The figures of one file or folder that was replayed. `formats`: how many conversations of each format it has, by
+    the name of the format."""
 
     file: str
     stats: ReplayStats
@@ -77,7 +78,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def print_report(outcome: Outcome, *, aside: bool = False) -> None:
-    """Print tables and chart on stdout; with `aside`, on stderr."""
+    """Print the result of a replay for people: what was read, the tables, the chart, and the commands to go on with. On
+    stdout; with `aside`, on stderr."""
     console = terminal(aside=aside)
     for line in summary_lines([(file.file, file.formats) for file in outcome.files]):
         print_line(console, line)
@@ -150,7 +152,8 @@ def print_json_report(outcome: Outcome, *, aside: bool = False) -> None:
 
 
 def numbers(stats: ReplayStats) -> dict[str, Any]:
-    """Return the figures as JSON values: the counts, and the shares computed from them."""
+    """Return the figures of a replay by name: the counts, and the shares computed from them; a share is None if there
+    is nothing to share."""
     shares = {"sent_share": stats.sent_share, "cached_share": stats.cached_share, "ms_per_call": stats.ms_per_call}
     return {**asdict(stats), **shares}
 
