@@ -28,8 +28,9 @@ def impossible(
     listed: Mapping[int | None, str] = NO_UNITS,
     kind: type[BudgetImpossible] = BudgetImpossible,
 ) -> BudgetImpossible:
-    """The error that says that a request does not fit, with a bill: what takes the room, line by line, in the unit of
-    the first limit that is exceeded (tokens, bytes, images or messages; tokens are calibrated).
+    """Make the error that says that a request does not fit, for the caller to raise. It has a bill: what takes the
+    room, line by line, in the unit of the first limit that is exceeded (tokens, bytes, images or messages; tokens are
+    calibrated).
 
     `view`: what the draft of the plan shows. `used`: the raw size that the request would have; it must exceed a limit.
     `listed`: for units that get a line of their own, their keys with the names of these lines. A key of None or below

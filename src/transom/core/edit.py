@@ -1,5 +1,5 @@
-"""What we decided to show: four edits, each one entry in the log. An `Undo` takes back one of the other three, or a
-summary."""
+"""What we decided to show: the edits `Fold`, `Trim`, `Pin` and `Undo`, each one entry in the log. An `Undo` takes back
+one of the other three, or a summary."""
 
 from __future__ import annotations
 

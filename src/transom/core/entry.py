@@ -149,7 +149,8 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     - `seq`: its number, from 0. `at`: its time, in seconds since 1970. `body`: what it says.
     - `tokens`: its raw token counts, made once by the tokenizer named `counter`. Of a fact: one for its envelope (ids,
       names, message overhead), then one for each part in the order of `addressed_parts`. Of a fold: one for its
-      message. Of a trim: one for the part as it then shows. Of a head: one. Others have none.
+      message. Of a trim: one for the part as it then shows; none if that is dropped reasoning. Of a head: one. Others
+      have none.
     - `plan`: if a plan made this edit or summary, the seq of the plan's first entry. Entries with the same number were
       decided together, and are undone together. An edit that `undo` places again has the number of its first plan.
     """

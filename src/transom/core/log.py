@@ -21,7 +21,8 @@ class Log(Protocol):
 
 
 class PendingLog(Struct, frozen=True, eq=False):
-    """A log, followed by the entries of a plan that are not appended yet. `entries` may grow meanwhile."""
+    """A log, followed by the entries of a plan that are not appended yet. From the seq of the first of `entries` on,
+    entries are read from there. `entries` may grow meanwhile."""
 
     log: Log
     entries: Sequence[Entry]

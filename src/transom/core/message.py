@@ -405,8 +405,8 @@ def with_pending_calls(turn: Assistant, made: Iterable[str], closed: Iterable[st
     """A copy of the turn that says which calls of the provider's own tools reach into other turns: `pending_calls` wait
     for a later turn, `continued_calls` were made in an earlier one.
 
-    All three are ids of such calls; empty ids do not count. `made`: the turn makes the call. `closed`: the turn has its
-    result. `used`: the code that the call runs has made a call of a client's tool in this turn.
+    `made`: the ids of the calls that the turn makes. `closed`: the ids of those whose result it has. `used`: the ids of
+    those whose code has made a call of a client's tool in this turn. Empty ids do not count.
     """
     made, closed, used = dict.fromkeys(made), dict.fromkeys(closed), dict.fromkeys(used)
     pending = tuple(label for label in {**made, **used} if label and label not in closed)

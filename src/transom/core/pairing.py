@@ -81,8 +81,9 @@ def is_answered(call: Call, *, by: str, name: str | None) -> bool:
 
 
 def result_label_size(counter: FormatCounter, unit: Unit, index: int, result: ToolResult) -> Size:
-    """The tokens and bytes that a result of the unit's call `index` has more because it is sent with the label of that
-    call (`call_labels`) instead of its own id, which is counted already. Below 0 if the label is shorter."""
+    """What a result adds to the tokens and bytes because it is sent with the label of its call (`call_labels`), and not
+    with its own id, which is counted already. `index`: that of the call in the turn of the unit. Below 0 if the label
+    is shorter."""
     count, dialect = counter.count, counter.dialect
     turn = unit.first_fact
     assert isinstance(turn, Assistant)
@@ -113,8 +114,9 @@ def _labels(calls: IdentityKey[tuple[Call, ...]], key: int) -> tuple[str, ...]:
 
 
 def call_label_size(counter: FormatCounter, turn: Assistant, key: int) -> Size:
-    """The tokens and bytes that a turn has more because its calls are sent with labels (`call_labels`) instead of their
-    ids, which are counted already. Zero if all labels are ids. `key`: the key of the turn's unit."""
+    """What a turn adds to the tokens and bytes because its calls are sent with labels (`call_labels`), and not with
+    their ids, which are counted already. Zero if all labels are ids; below 0 if they are shorter. `key`: the key of the
+    turn's unit."""
     extra, labels = ZERO, _labels(IdentityKey(turn.calls), key)
     count = counter.count
     for call, label in zip(turn.calls, labels, strict=True):

@@ -22,10 +22,10 @@ _MARK = "cache_control"
 
 
 def extended(hashed: tuple[int, Any] | None, head: Entry | None, slots: Sequence[Slot]) -> tuple[int, Any]:
-    """The number of these slots, and the hash object over the head and all of them.
+    """Return the number of these slots, and the hash object over the head and all of them.
 
-    `hashed`: what an earlier call returned, to go on from. The head, and as many slots as it counts, must be those of
-    that call; None: nothing is known. Nobody changes a hash object: the next call goes on with a copy.
+    `hashed`: what an earlier call returned, to go on from; the head, and as many slots as it counts, must be those of
+    that call. None: nothing is known. Do not change a hash object: the next call goes on with a copy of it.
     """
     count, known = hashed or (0, _start(head))
     running = known.copy()

@@ -72,9 +72,9 @@ class Targets:
         return notes.plus(Size(messages=1)) if view.counter.user_first and is_of_model else notes
 
     def used_with_recall(self) -> Size:
-        """As `used`, with the text that is to be recalled.
+        """As `used`, with the text that is to be recalled (`due_recall`).
 
-        It counts at the trigger only. At the limit nothing is removed to make room for recalled text.
+        Compare it with the trigger only. At the limit nothing is removed to make room for recalled text.
         """
         return self._with_recall(self.used())
 
@@ -98,7 +98,7 @@ class Targets:
 
     def _ask_recall_steps(self, view: View) -> Recalled | None:
         """The first fact that a step gives, redacted; None if no step gives one."""
-        target, redact = self.recall(), self._request.options.redact
+        target, redact = self.for_recall(), self._request.options.redact
         for step in self._policy.recall:
             with naming(step, self._policy):
                 recalled = next(step(view, target), None)
@@ -128,7 +128,7 @@ class Targets:
 
     # ---- targets
 
-    def recall(self) -> Target:
+    def for_recall(self) -> Target:
         """The target of recall steps: its goal is the limits themselves, and no unit is required."""
         return Target(
             goal=self.limit,
@@ -151,7 +151,7 @@ class Targets:
         view, goal = self.draft.view, self.lowered_limit
         if self._policy.trigger < 1:
             goal = between(view.fixed_size, goal, self._policy.trigger)
-        return replace(self.recall(), goal=goal.minus(self.used().minus(view.total)))
+        return replace(self.for_recall(), goal=goal.minus(self.used().minus(view.total)))
 
     def under_pressure(self, kept: Iterable[int], *, over_limit: bool) -> Target:
         """The target of `pressure` strategies, and with `over_limit` of `last_resort` ones. `kept`: the keys of the
@@ -163,7 +163,7 @@ class Targets:
         goal = self.limit if over_limit else between(fixed, self.lowered_limit, share)
         limit = self.limit if over_limit else self.lowered_limit
         return replace(
-            self.recall(),
+            self.for_recall(),
             goal=goal.minus(notes),
             deep_goal=between(self.draft.view.head_and_request_size, self.limit, share).minus(notes),
             limit=self._as_full_in_tokens(limit, fixed),

@@ -258,7 +258,7 @@ def with_media_message(unit: Unit, entries: Sequence[Entry], counter: FormatCoun
 
 
 def with_open_calls(unit: Unit) -> Unit:
-    """A copy of the unit in which exactly the calls without a result are open."""
+    """A copy of the unit in which exactly the calls without a result are open. Not for a unit that a fold hides."""
     turn = unit.first_fact
     bits = (1 << len(turn.calls)) - 1 if isinstance(turn, Assistant) else 0
     for index in unit.answered_calls:

@@ -61,8 +61,8 @@ class ViewBuilder(SlotTable, eq=False):
         self.shared_slots = min(self.shared_slots, at)
 
     def replace_slot(self, at: int, slot: Slot) -> None:
-        """Put another slot in the place of one. The fingerprint stays as it is: if the new slot looks different, the
-        caller must forget it."""
+        """Put another slot in the place of the one at this index. The fingerprint of the window stays as it is: if the
+        new slot looks different, the caller must forget it (`forget_fingerprint`)."""
         self.total = self.total.replaced(self.slots[at].size, slot.size)
         self.slots = replaced(self.slots, at, slot)
 

@@ -52,7 +52,8 @@ class CallFigures(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CallTable:
-    """The figures of all calls of one log. `add` takes its entries, from the first one on."""
+    """The figures of all calls of one log (`calls`, in order), and the total usage of the log (`total`). `add` takes
+    the entries of the log, from the first one on."""
 
     def __init__(self) -> None:
         self.calls: list[CallFigures] = []

@@ -25,7 +25,7 @@ _logger = logging.getLogger(__name__)
 
 
 class TextDelta(NamedTuple):
-    """A piece of text or of reasoning that one chunk brought."""
+    """A piece of text or of reasoning that one chunk brought: `kind` says which of the two, `text` is the piece."""
 
     kind: Literal["text", "reasoning"]
     text: str
