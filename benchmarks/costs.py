@@ -31,10 +31,10 @@ from transom.policies import policy_named
 from transom.reports.recorded_calls import judge_of, recorded_calls
 from transom.stores import MemoryStore
 from transom.strategies.text.one_line import one_line
+from transom.summaries.flat_text import text_of
 from transom.summaries.outline import Addition, Delta, apply_delta
 from transom.summaries.prompts import SECTIONS
 from transom.summaries.rolling_summary import finished_summary, starting_outline
-from transom.summaries.source import text_of
 from transom.tokenizer import o200k
 
 FIXED = ":trigger=0.8:target=0.5"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transom.conversation.conversation import Conversation
+from transom.conversation.render_window import render
 from transom.conversation.replay import replay
-from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.entry import Entry
 from transom.core.log import PendingLog

@@ -6,7 +6,7 @@ from transom.core.policy import Policy
 from transom.policies.default import OLD_MEDIA, OLD_REASONING
 from transom.policies.last_resort import LAST_RESORT
 from transom.strategies import Clip, Enough, FreshResults, LargeOldResults, Shorten, Stub
-from transom.strategies.actions.tools import PLAN_TOOLS
+from transom.strategies.actions.tool_table import PLAN_TOOLS
 from transom.strategies.fold.omission import Omit
 from transom.strategies.keep import KeepTools, KeepUsers
 

@@ -30,7 +30,7 @@ if _TYPE_CHECKING:
     from transom.conversation.planning.modes import Directive as Directive
     from transom.conversation.planning.modes import ModeChange as ModeChange
     from transom.conversation.planning.modes import Profile as Profile
-    from transom.conversation.request import render as render
+    from transom.conversation.render_window import render as render
     from transom.conversation.runs.run_options import RunOptions as RunOptions
     from transom.conversation.settings import ConversationOptions as ConversationOptions
     from transom.conversation.settings import Settings as Settings
@@ -95,7 +95,7 @@ _public_name, __dir__ = _lazy_exports(
         "conversation.function_tool": "FunctionTool",
         "conversation.model_calls.retry": "Retry",
         "conversation.planning.modes": "Directive ModeChange Profile",
-        "conversation.request": "render",
+        "conversation.render_window": "render",
         "conversation.runs.run_options": "RunOptions",
         "conversation.settings": "ConversationOptions Settings",
         "conversation.sub_agents": "SubAgent",

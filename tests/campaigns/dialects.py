@@ -21,8 +21,8 @@ import turnsafe
 
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
+from transom.conversation.render_window import render
 from transom.conversation.replay import replay
-from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.policies import policy_named
 from transom.stores import MemoryStore

@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from transom.conversation.conversation import Conversation
+from transom.conversation.render_window import render
 from transom.conversation.replay import replay
-from transom.conversation.request import render
 from transom.core.message import Fact, Head
 from transom.exporters import export
 from transom.importers import Recorded, import_file, read

@@ -143,7 +143,7 @@ def window_problems(view: View, number: int) -> list[str]:
 
 def found_in(view: View) -> list[Any]:
     """The rules that a request in flight breaks."""
-    from transom.conversation.request import render  # noqa: PLC0415
+    from transom.conversation.render_window import render  # noqa: PLC0415
 
     return list(violations(render(Window.of_request_in_flight(view))["messages"]))
 

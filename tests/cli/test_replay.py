@@ -18,8 +18,8 @@ from conversation_files import chat, read_jsonl, write_jsonl
 from transom import Conversation
 from transom.cli.demo import SESSION
 from transom.conversation.appending.parse_messages import split_head
+from transom.conversation.render_window import render
 from transom.conversation.replay import replay
-from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.policy import Policy
 from transom.policies import policy_named

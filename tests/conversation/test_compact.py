@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import transom
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Trim
 from transom.errors import InvalidEdit, InvalidSetting
 from transom.providers.scripted import Reply, Scripted

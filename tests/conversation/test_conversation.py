@@ -8,7 +8,7 @@ import pytest
 
 import transom
 from transom import Budget, Conversation, InvalidEdit, InvalidSetting
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold
 from transom.core.entry import Sent
 from transom.core.message import Assistant, Failure

@@ -6,7 +6,7 @@ import pytest
 from test_conversation import opened, turn
 
 from transom import Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.testing.fakes import WordCounter
 
 

@@ -13,7 +13,7 @@ from transom import BudgetImpossible, Conversation
 from transom.core.message import Text, ToolResult
 from transom.core.unit import without_excerpted
 from transom.strategies.actions.outcome import outcome_of
-from transom.strategies.record.plans import items_text
+from transom.strategies.record.agent_plans import items_text
 from transom.tokenizer import MIN_ENDLESS_RUN, O200k, _encoding
 from transom.wire.media_tokens import pages
 

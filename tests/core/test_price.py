@@ -9,7 +9,7 @@ import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Prices
 from transom.cache_prices import ANTHROPIC, OPENAI, SinceBreak
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.entry import Sent
 from transom.core.reducer import since_break_with
 from transom.evaluation.simulated_cost import cost

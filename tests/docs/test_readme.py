@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import transom
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 
 ROOT = Path(__file__).parents[2]
 README, OWN_LOOP, POLICY = (ROOT / name for name in ("README.md", "docs/own-loop.md", "docs/choose-a-policy.md"))

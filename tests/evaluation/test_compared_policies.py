@@ -6,8 +6,8 @@ import pytest
 
 from transom.conversation.appending.parse_messages import split_head
 from transom.conversation.conversation import Conversation
+from transom.conversation.render_window import render
 from transom.conversation.replay import replay
-from transom.conversation.request import render
 from transom.core.budget import Budget
 from transom.core.reducer import build_view
 from transom.core.window import Break, Window

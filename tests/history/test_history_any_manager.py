@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from message_lists import DAMAGED, SYSTEM, assistant_call, tool_result, user
 
 import transom
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Trim
 from transom.core.policy import Policy
 from transom.errors import BudgetImpossible

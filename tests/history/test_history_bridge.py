@@ -6,7 +6,7 @@ import pytest
 from message_lists import assistant, assistant_call, history, tool_result, user
 
 import transom
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Trim
 from transom.history import (
     ComposedManager,

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from oracle import appearance
 from transom import Budget, BudgetImpossible, Conversation, InvalidMessage
 from transom.cache_prices import ANTHROPIC, Prices
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Pin, Trim, Undo
 from transom.core.message import Head, ToolResult, User, addressed_parts, is_empty
 from transom.core.plan import plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.readback import TOOLS, answer_call, answer_limit, list_entries
 from transom.testing.builders import call, hidden, result, says, talk
 from transom.testing.fakes import Entries, FakeClock, WordCounter

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import transom
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.message import Fact
 from transom.wire.dialects import DIALECTS, dialect_named
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from transom import Budget, Conversation, InvalidSetting, Policy
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Trim
 from transom.core.entry import Sent
 from transom.core.unit import FoldedSlot, Unit

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from omission_policy import OMISSION
 from transom import Budget, BudgetImpossible, Conversation, InvalidEdit
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold
 from transom.core.message import Text, ToolResult
 from transom.core.plan import plan

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from omission_policy import OMISSION
 from transom import Budget, Conversation, fit
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.message import Failure, Text, ToolResult
 from transom.policies import policy_named
 from transom.strategies.keep import KeepTools, KeepUsers

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transom import Budget, Conversation, Policy, texts
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Trim
 from transom.core.message import Media, Text, ToolResult
 from transom.core.tokens import apply_trim

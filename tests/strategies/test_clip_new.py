@@ -20,7 +20,7 @@ from transom.policies import policy_named
 from transom.stores import MemoryStore
 from transom.strategies.record.index import Index, Indexed
 from transom.strategies.shorten.clip_arguments import clip_arguments
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.shown_parts import ShownPart
 from transom.testing import user_entries
 from transom.tokenizer import o200k
 from transom.wire.dialects import dialect_named

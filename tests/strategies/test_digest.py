@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from records import parse
 from transom import Budget, Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold
 from transom.core.log import IndexCache
 from transom.evaluation.explanations import explain

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from transom import Budget, Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold
 from transom.core.unit import Unit
 from transom.quoting import quote_marks

@@ -9,7 +9,7 @@ import pytest
 import transom
 from omission_policy import OMISSION
 from transom import Budget, BudgetImpossible, Conversation, Policy
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Undo
 from transom.core.message import Instruction, Note, Text, ToolResult
 from transom.strategies.shorten.forms import Stub

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.strategies.actions.edits import file_edits_in, informative_line
+from transom.strategies.actions.file_edits import file_edits_in, informative_line
 
 DECORATED = "import pytest\n\n@pytest.mark.browser\nclass TestTimeline:\n"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from transom import Budget, BudgetImpossible, Conversation, Policy
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.policy import Target
 from transom.core.reducer import apply, build_view
 from transom.core.tokens import Size

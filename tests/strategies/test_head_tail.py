@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from proposals import seen, target_of
 
 from transom import Budget, Conversation, Policy
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.entry import Meta
 from transom.core.message import Note

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from transom import Budget, Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.evaluation.explanations import explain
 from transom.policies import policy_named
 from transom.strategies.keep import KeepTools, KeepUsers

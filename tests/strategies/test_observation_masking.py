@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from proposals import proposals, seen, target_of
 
 from transom import Budget, Conversation, Policy
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Pin, Trim, Undo
 from transom.core.tokens import Size
 from transom.policies.last_resort import LAST_RESORT

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from omission_policy import OMISSION
 from transom import Budget, Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.strategies import OldReasoning, Shorten, Together, gone
 from transom.testing import WordCounter
 

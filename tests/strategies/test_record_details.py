@@ -7,8 +7,8 @@ import json
 import transom
 from transom.core.message import Call
 from transom.strategies.actions.action import UNKNOWN, action_of
+from transom.strategies.record.agent_plans import change_task, items_text, plan_items
 from transom.strategies.record.passages import argument_quotes, arguments_in_text, call_text, text_quotes
-from transom.strategies.record.plans import change_task, items_text, plan_items
 from transom.strategies.text.spans import without
 from transom.texts import is_record
 

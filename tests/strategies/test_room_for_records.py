@@ -7,7 +7,7 @@ import json
 import pytest
 
 from transom import Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.testing import WordCounter
 
 BUDGET, TURNS = 2_000, 24

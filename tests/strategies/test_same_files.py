@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transom.strategies.actions.edits import is_same_file
+from transom.strategies.actions.file_edits import is_same_file
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 import transom
 from transom import Budget, Conversation, Policy
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold
 from transom.core.message import User
 from transom.core.reducer import build_view

@@ -25,6 +25,7 @@ from transom.core.reducer import build_view
 from transom.errors import SummaryFailed
 from transom.providers.scripted import Scripted
 from transom.summaries import LlmSummarizer, Summary
+from transom.summaries.flat_text import boundary_of, pieces_of, written_of
 from transom.summaries.outline import (
     DONE_ROUNDS,
     MAX_ITEMS,
@@ -40,8 +41,7 @@ from transom.summaries.outline import (
 )
 from transom.summaries.prompts import SECTIONS
 from transom.summaries.rolling_summary import SMALLER_SHARE, input_tokens, summary_without_model
-from transom.summaries.source import boundary_of, pieces_of, written_of
-from transom.summaries.summary_text import OLD_VALUES_SHARE, fit, holds
+from transom.summaries.summary_text import OLD_VALUES_SHARE, fit_summary, holds
 from transom.testing import Entries, call, logs, result, says
 from transom.texts import SUMMARY_END, exact_values, summary_title
 
@@ -240,7 +240,7 @@ def test_what_is_done_leaves_before_anything_that_goes_on():
     lines = [Addition("progress", f"step {n} " + WORDS, "done" if n % 2 else "active") for n in range(6)]
     outline = apply_delta(Outline(), Delta(add=(Addition("intent", "the plan"), *lines)), SECTIONS)
     for most in range(200, 60, -10):
-        kept = fit(outline, SECTIONS, (), COUNTER, most, title="[the title]").outline.of("progress")
+        kept = fit_summary(outline, SECTIONS, (), COUNTER, most, title="[the title]").outline.of("progress")
         status = [item.status for item in kept]
         assert "done" not in status or status.count("active") == 3
     many = [Addition("progress", f"step {n}", "done" if n >= 20 else "active") for n in range(MAX_ITEMS + 20)]
@@ -250,7 +250,9 @@ def test_what_is_done_leaves_before_anything_that_goes_on():
 
 def test_in_front_of_a_section_stands_what_goes_on():
     lines = (Addition("intent", "the plan", "done"), Addition("intent", "no tests", "active"))
-    text = fit(apply_delta(Outline(), Delta(add=lines), SECTIONS), SECTIONS, (), COUNTER, 300, title="[title]").text
+    text = fit_summary(
+        apply_delta(Outline(), Delta(add=lines), SECTIONS), SECTIONS, (), COUNTER, 300, title="[title]"
+    ).text
     assert text.splitlines()[1:-1] == ["## User intent", "- no tests", "- [done] the plan"]
 
 
@@ -315,7 +317,7 @@ def test_whatever_the_deltas_the_text_holds_its_values_and_keeps_its_cap(deltas,
         outline = age(apply_delta(outline, one, SECTIONS))
         assert len({item.id for item in outline.items}) == len(outline.items)
         assert apply_delta(before, one, SECTIONS) == apply_delta(before, one, SECTIONS)
-        fitted = fit(outline, SECTIONS, notes, COUNTER, most, title="[the title]")
+        fitted = fit_summary(outline, SECTIONS, notes, COUNTER, most, title="[the title]")
         assert fitted.tokens == COUNTER.count(fitted.text) <= most
         for value in (*notes, *exact):
             assert value in fitted.text
@@ -333,7 +335,7 @@ def test_no_more_leaves_than_must(most, least):
         Item(f"s{number}", section.key, f"{section.key} {number} " + "the agent looked into another place " * 6)
         for number, section in enumerate(section for section in sections for _ in range(4))
     ]
-    fitted = fit(Outline(items=tuple(items)), sections, (), COUNTER, most, title="[the title]")
+    fitted = fit_summary(Outline(items=tuple(items)), sections, (), COUNTER, most, title="[the title]")
     assert fitted.tokens <= most
     assert len(fitted.outline.items) >= least
 

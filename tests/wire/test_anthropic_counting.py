@@ -9,7 +9,7 @@ from windows import Letters
 
 from counting import strings
 from transom.conversation.conversation import Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.budget import Budget
 from transom.core.message import Assistant, Call, Failure, Instruction, Reasoning, Text, ToolResult, User
 from transom.policies import policy_named

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_anthropic_counting import request_tokens, talking
 from windows import Letters
 
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Fold, Pin, Trim
 from transom.core.message import Fact, Failure, Handoff, Head, Note, Recalled, addressed_parts
 from transom.core.unit import FoldedSlot

@@ -12,8 +12,8 @@ from windows import conversations
 
 from families import FAMILIES
 from transom.conversation.appending.parse_messages import split_head
+from transom.conversation.render_window import render
 from transom.conversation.replay import replay
-from transom.conversation.request import render
 from transom.core.message import Assistant
 from transom.core.window import assemble
 from transom.tokenizer import o200k

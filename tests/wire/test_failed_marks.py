@@ -15,7 +15,7 @@ from transom.core.summary import SourceTurn
 from transom.providers.scripted import Scripted, call
 from transom.strategies.actions.action import UNKNOWN
 from transom.strategies.actions.outcome import outcome_of, outcome_text
-from transom.summaries.source import written_of
+from transom.summaries.flat_text import written_of
 from transom.testing import WordCounter
 from transom.wire.dialects import DIALECTS, dialect_named
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.wire.dialects import dialect_named
 from transom.wire.request_fields import http_body
 

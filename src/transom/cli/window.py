@@ -13,7 +13,7 @@ from transom.cli.streams import one_line
 from transom.cli.terminal import print_json, print_wrapped, terminal
 from transom.cli.window_text import print_window_text
 from transom.conversation.conversation import Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.errors import InvalidSetting
 from transom.stores import StoredLog
 

@@ -21,7 +21,7 @@ K = TypeVar("K")
 
 
 async def _in_thread(call: Callable[[], R]) -> R:
-    from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - anyio only where there is an event loop
+    from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - anyio only where there is an event loop
 
     return await in_thread(call)
 

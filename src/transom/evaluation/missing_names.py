@@ -13,7 +13,7 @@ from transom.core.unit import FoldedSlot, Unit, units_in
 from transom.core.view import View
 from transom.evaluation.grounding import occurrences
 from transom.strategies.record.index import Index
-from transom.strategies.record.visible import visible, visible_names, visible_texts
+from transom.strategies.record.visible_names import visible, visible_names, visible_texts
 from transom.strategies.text.identifiers import is_between_strings
 
 MOST_LISTED = 8

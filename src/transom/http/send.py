@@ -122,8 +122,8 @@ def drive(exchange: Exchange, sender: Sender) -> ClientReply:
 
 async def drive_async(exchange: Exchange, sender: AsyncSender) -> ClientReply:
     """As `drive`, on an event loop: each step in a worker thread, the waiting on the loop."""
+    from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - likewise
     from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - anyio only on an event loop
-    from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - likewise
 
     steps, outcome = exchange.steps(), None
     while True:
@@ -164,7 +164,7 @@ async def relayed_async(
     exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], Awaitable[bytes | None]]
 ) -> AsyncIterator[bytes]:
     """As `relayed`, on an event loop."""
-    from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
+    from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
 
     error: BaseException | None = None
     try:
@@ -256,7 +256,7 @@ def _stream(library: str) -> Any:
             return self._chunks
 
         async def aclose(self) -> None:
-            from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
+            from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
 
             try:
                 with suppress(RuntimeError):  # it is at work in another task

@@ -123,12 +123,12 @@ class McpServer(Toolset):
                 self._close()
 
     async def __aenter__(self) -> Self:
-        from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - anyio only where there is an event loop
+        from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - anyio only where there is an event loop
 
         return await in_thread(self.__enter__)
 
     async def __aexit__(self, *exception: object) -> None:
-        from transom.conversation.worker_threads import in_thread  # noqa: PLC0415 - as above
+        from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - as above
 
         await in_thread(self.__exit__)
 

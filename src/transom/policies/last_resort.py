@@ -8,7 +8,7 @@ from transom.strategies.fold.omission import Omit
 from transom.strategies.shorten.forms import ClipToFit, gone, marked_arguments, marker
 from transom.strategies.shorten.selectors import Media, PartsOf
 from transom.strategies.shorten.shorten import Form, Shorten
-from transom.strategies.text.parts import PartKind
+from transom.strategies.text.shown_parts import PartKind
 
 _TO_FIT: tuple[tuple[PartKind, Form], ...] = (
     ("results", ClipToFit()),

@@ -13,7 +13,7 @@ from transom.core.budget import UNLIMITED, Budget
 from transom.core.policy import Policy, Strategy
 from transom.policies.default import OLD_MEDIA
 from transom.policies.last_resort import LAST_RESORT
-from transom.strategies.actions.tools import PLAN_TOOLS
+from transom.strategies.actions.tool_table import PLAN_TOOLS
 from transom.strategies.fold.omission import Omit
 from transom.strategies.fold.rolling_record import RollingRecord
 from transom.strategies.fold.shorten_what_stays import FALLBACKS

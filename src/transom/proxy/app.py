@@ -27,7 +27,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from transom.conversation.worker_threads import in_thread
+from transom.conversation.event_loop_threads import in_thread
 from transom.errors import InvalidSetting, is_number, quote
 from transom.http.exchange import ClientRequest, Exchange, Figures, count_tokens, exchange_of
 from transom.http.gateway import Gateway

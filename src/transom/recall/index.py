@@ -22,7 +22,7 @@ from transom.core.view import View
 from transom.search.base import Embedder
 from transom.strategies.record.passages import is_repeated, readable, split
 from transom.strategies.text.identifiers import names_in
-from transom.strategies.text.parts import is_read_back
+from transom.strategies.text.shown_parts import is_read_back
 from transom.strategies.text.terms import words_in
 
 REACH_TOKENS = 1_000_000

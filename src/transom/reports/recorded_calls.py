@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from time import thread_time
 
 from transom.conversation.conversation import Conversation
+from transom.conversation.render_window import render
 from transom.conversation.replay import replay
-from transom.conversation.request import render
 from transom.conversation.summary_job import SummarySettings
 from transom.core.budget import Budget
 from transom.core.policy import Policy

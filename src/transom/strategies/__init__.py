@@ -53,8 +53,8 @@ from transom.core.unit import FoldedSlot as FoldedSlot
 from transom.core.unit import Unit as Unit
 from transom.core.view import View as View
 from transom.quoting import disarmed as disarmed
-from transom.strategies.actions.tools import TOOLS as TOOLS
-from transom.strategies.actions.tools import ToolRow as ToolRow
+from transom.strategies.actions.tool_table import TOOLS as TOOLS
+from transom.strategies.actions.tool_table import ToolRow as ToolRow
 from transom.strategies.arrival import ClipNew as ClipNew
 from transom.strategies.candidates import foldable_runs as foldable_runs
 from transom.strategies.candidates import hides_a_unit as hides_a_unit
@@ -76,7 +76,7 @@ from transom.strategies.fold.rolling_record import RollingRecord as RollingRecor
 from transom.strategies.keep import KeepBest as KeepBest
 from transom.strategies.keep import KeepTools as KeepTools
 from transom.strategies.keep import KeepUsers as KeepUsers
-from transom.strategies.record.visible import visible_texts as visible_texts
+from transom.strategies.record.visible_names import visible_texts as visible_texts
 from transom.strategies.shorten.forms import Clip as Clip
 from transom.strategies.shorten.forms import ClipToFit as ClipToFit
 from transom.strategies.shorten.forms import Stub as Stub
@@ -98,10 +98,10 @@ from transom.strategies.shorten.shorten import Form as Form
 from transom.strategies.shorten.shorten import Selector as Selector
 from transom.strategies.shorten.shorten import Shorten as Shorten
 from transom.strategies.shorten.shorten import Together as Together
-from transom.strategies.text.parts import ShownPart as ShownPart
-from transom.strategies.text.parts import result_texts as result_texts
-from transom.strategies.text.parts import shown_parts as shown_parts
 from transom.strategies.text.references import range_reference as range_reference
+from transom.strategies.text.shown_parts import ShownPart as ShownPart
+from transom.strategies.text.shown_parts import result_texts as result_texts
+from transom.strategies.text.shown_parts import shown_parts as shown_parts
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     name

@@ -28,8 +28,8 @@ from transom.strategies.record.index import Index
 from transom.strategies.record.passage_choice import PassageChoice
 from transom.strategies.record.passages import Passage, with_margins
 from transom.strategies.shorten.clip_arguments import clip_arguments
-from transom.strategies.text.parts import PartKind, ShownPart, result_texts, shown_parts
 from transom.strategies.text.references import range_reference
+from transom.strategies.text.shown_parts import PartKind, ShownPart, result_texts, shown_parts
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Shortened, excerpt, level, shorten
 

@@ -17,7 +17,7 @@ from transom.core.policy import Target
 from transom.core.tokens import MESSAGE_BYTES, MESSAGE_TOKENS, ZERO, Size, text_bytes
 from transom.core.unit import FoldedSlot, Slot, Unit, with_signature_stale
 from transom.core.view import View
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.shown_parts import ShownPart
 
 MIN_ROOM = 0.25
 """The least share of the limit that counts as room for the conversation, however large the required units are."""

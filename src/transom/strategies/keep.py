@@ -23,7 +23,7 @@ from transom.core.tokens import ZERO, Size
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.record.index import Index
-from transom.strategies.text.parts import shown_parts
+from transom.strategies.text.shown_parts import shown_parts
 from transom.strategies.text.terms import signal_count
 from transom.strategies.text.truncation import excerpt
 

@@ -22,10 +22,7 @@ from transom.errors import InvalidSetting, ProviderError, SummaryFailed, is_numb
 from transom.overflow import classify
 from transom.strategies.text.one_line import one_line
 from transom.summaries.base import Answer, Ask, Model, Steps
-from transom.summaries.outline import Delta, Outline, apply_delta
-from transom.summaries.prompts import Prompts, filled
-from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_first_request
-from transom.summaries.source import (
+from transom.summaries.flat_text import (
     Piece,
     boundary_line,
     boundary_named,
@@ -35,8 +32,11 @@ from transom.summaries.source import (
     summary_lines,
     text_of,
 )
+from transom.summaries.outline import Delta, Outline, apply_delta
+from transom.summaries.parse_answer import Unusable, answer_text, check_words, delta_of
+from transom.summaries.prompts import Prompts, filled
+from transom.summaries.rolling_summary import finished_summary, notes_of, starting_outline, with_first_request
 from transom.summaries.summary_text import outline_text
-from transom.summaries.validate import Unusable, answer_text, check_words, delta_of
 from transom.wire.dialect import Dialect, Rendered
 from transom.wire.dialects import dialect_named
 

@@ -1,7 +1,7 @@
 """What a summarizer's model is asked: every text of it, as values that a user can replace.
 
 A text may hold the placeholders that its field names, in braces, and no others. The data stands between boundary lines
-that `source.py` makes; a prompt never holds a word of the conversation itself.
+that `flat_text.py` makes; a prompt never holds a word of the conversation itself.
 """
 
 from __future__ import annotations

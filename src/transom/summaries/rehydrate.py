@@ -22,7 +22,7 @@ from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.strategies.actions.action import action_of
 from transom.strategies.actions.arguments import PATHS, arguments, is_name
-from transom.strategies.actions.tools import PLAN_TOOLS
+from transom.strategies.actions.tool_table import PLAN_TOOLS
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.stubs import ending, tool_words
 

@@ -17,6 +17,7 @@ from transom.core.summary import SourceTurn, Summarise, Summary
 from transom.core.tokens import MESSAGE_TOKENS, TokenCounter
 from transom.errors import SummaryFailed
 from transom.strategies.text.one_line import one_line
+from transom.summaries.flat_text import text_of
 from transom.summaries.outline import (
     ITEM_CHARACTERS,
     Addition,
@@ -28,10 +29,9 @@ from transom.summaries.outline import (
     outline_of,
     stored,
 )
+from transom.summaries.parse_answer import lines_of
 from transom.summaries.prompts import SECTIONS
-from transom.summaries.source import text_of
-from transom.summaries.summary_text import fit
-from transom.summaries.validate import lines_of
+from transom.summaries.summary_text import fit_summary
 
 INTENT_SECTION = "intent"
 """The section with what the user wants, which every set of prompts has."""
@@ -124,11 +124,11 @@ def finished_summary(
     outline = _without_unused_values(outline, want)
     covered = [turn for turn in want.turns if turn.key <= last]
     carried = frozenset(outline.exact).difference(want.exact)
-    fitted = fit(outline, sections, notes, counter, want.max_tokens, title=title, carried=carried)
+    fitted = fit_summary(outline, sections, notes, counter, want.max_tokens, title=title, carried=carried)
     if fitted.tokens >= (before := input_tokens(want, covered, counter, fitted.tokens)):
         most = int(SMALLER_SHARE * before)
         try:
-            fitted = fit(outline, sections, notes, counter, most, title=title, carried=carried)
+            fitted = fit_summary(outline, sections, notes, counter, most, title=title, carried=carried)
         except SummaryFailed:
             raise SummaryFailed(f"it would not be smaller than its input of {before:,} tokens") from None
     return Summary(

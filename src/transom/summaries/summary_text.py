@@ -38,7 +38,7 @@ class Fitted(NamedTuple):
     notes: tuple[str, ...]
 
 
-def fit(
+def fit_summary(
     outline: Outline,
     sections: Sequence[Section],
     notes: Sequence[str],

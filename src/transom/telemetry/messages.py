@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.message import Raw
 from transom.wire.rendering import Request
 

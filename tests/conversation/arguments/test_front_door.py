@@ -8,7 +8,7 @@ import pytest
 
 import transom
 from transom import Conversation, InvalidEdit, InvalidMessage, InvalidSetting
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.edit import Pin
 from transom.providers.scripted import Scripted
 from transom.testing.fakes import FakeClock, WordCounter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transom import Conversation
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.codec import encode
 from transom.testing.fakes import FakeClock, WordCounter
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from transom import Conversation, Profile
-from transom.conversation.request import render
+from transom.conversation.render_window import render
 from transom.core.entry import Sent
 from transom.core.message import Head
 from transom.errors import InvalidSetting

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import anyio
 from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class, to_thread
 
+from transom.conversation.event_loop_threads import in_thread, is_asyncio
 from transom.conversation.events import Event, RequestFailed
 from transom.conversation.function_tool import error_text
 from transom.conversation.runnable import Approver
@@ -36,7 +37,6 @@ from transom.conversation.runs.awaited_work import (
 )
 from transom.conversation.runs.sync_driver import as_outcome, check_after, fed, feed_left_chunk, out_of_time, timed
 from transom.conversation.summary_job import SummaryOutcome, run_job_async
-from transom.conversation.worker_threads import in_thread, is_asyncio
 from transom.errors import ProviderError
 
 Batch = tuple[list[Event], Work | None]

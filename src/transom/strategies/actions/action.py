@@ -12,8 +12,8 @@ from transom import texts
 from transom.core.message import Call
 from transom.strategies.actions.arguments import DESCRIBES, FOLDERS, PATHS, arguments, is_limit, is_name, noun_of
 from transom.strategies.actions.commands import Command, commands_in, is_shell, paths_in
-from transom.strategies.actions.edits import FileEdit, file_edits_in, informative_line
-from transom.strategies.actions.tools import (
+from transom.strategies.actions.file_edits import FileEdit, file_edits_in, informative_line
+from transom.strategies.actions.tool_table import (
     CHANGING,
     COMMANDS,
     PLAN_TOOLS,

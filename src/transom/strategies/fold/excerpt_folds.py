@@ -17,8 +17,8 @@ from transom.core.tokens import Size, trimmed_text
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in
 from transom.core.view import View
 from transom.strategies.candidates import fold_text_size, slots_before_newest
-from transom.strategies.text.parts import ShownPart
 from transom.strategies.text.references import range_reference
+from transom.strategies.text.shown_parts import ShownPart
 from transom.strategies.text.truncation import shorten
 
 EXCERPTS = (200, 60, 20, 8)

@@ -24,7 +24,7 @@ from transom.core.ranges import Share
 from transom.core.summary import Summarise
 from transom.core.unit import FoldedSlot, Slot, Unit, units_in
 from transom.core.view import View
-from transom.strategies.actions.tools import TOOLS, ToolRow
+from transom.strategies.actions.tool_table import TOOLS, ToolRow
 from transom.strategies.candidates import (
     MERGED,
     cut_before_user,

@@ -18,7 +18,7 @@ from transom.core.summary import Summarise
 from transom.core.tokens import Size
 from transom.core.unit import FoldedSlot, Slot, Unit
 from transom.core.view import View
-from transom.strategies.actions.tools import TOOLS, ToolRow
+from transom.strategies.actions.tool_table import TOOLS, ToolRow
 from transom.strategies.candidates import (
     cut_before_user,
     foldable_runs,

@@ -23,7 +23,7 @@ from transom.strategies.candidates import fold_text_size, is_large, may_trim, re
 from transom.strategies.fold import excerpt_folds
 from transom.strategies.shorten.forms import Stub
 from transom.strategies.shorten.shorten import Shorten
-from transom.strategies.text.parts import ShownPart, result_texts, shown_parts
+from transom.strategies.text.shown_parts import ShownPart, result_texts, shown_parts
 
 PREVIEW_TOKENS = 60
 """Tokens of a preview."""

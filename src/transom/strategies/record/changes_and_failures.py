@@ -12,7 +12,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import ABOUT, NO_NAMES
 from transom.strategies.actions.commands import Command
-from transom.strategies.actions.edits import SCANNED_EDIT, FileEdit, file_of, is_same_file
+from transom.strategies.actions.file_edits import SCANNED_EDIT, FileEdit, file_of, is_same_file
 from transom.strategies.record.index import DoneCall, Index
 from transom.strategies.text.one_line import values_in_a_line
 

@@ -26,7 +26,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import NO_NAMES, UNKNOWN, Action, action_of
 from transom.strategies.actions.outcome import Outcome, outcome_of
-from transom.strategies.actions.tools import TOOLS, ToolRow
+from transom.strategies.actions.tool_table import TOOLS, ToolRow
 from transom.strategies.record.own_words import (
     OwnWords,
     is_by_program,

@@ -22,14 +22,14 @@ from transom.core.view import View
 from transom.strategies.actions.action import Action
 from transom.strategies.actions.outcome import outcome_text
 from transom.strategies.candidates import stays_visible
+from transom.strategies.record.agent_plans import newest_plan
 from transom.strategies.record.changes_and_failures import answered_failures, changed_names, entry_number, made_by
 from transom.strategies.record.index import NEAR, DoneCall, Index
 from transom.strategies.record.message_quotes import MessageQuotes, Spans, merged
 from transom.strategies.record.passage_choice import TAG, PassageChoice, cover_words, name_quotes
 from transom.strategies.record.passages import Passage, argument_quotes, readable, text_quotes, with_margins
-from transom.strategies.record.plans import newest_plan
 from transom.strategies.record.record_text import CallLine, RecordTurn, record_text
-from transom.strategies.record.visible import covered_names, visible
+from transom.strategies.record.visible_names import covered_names, visible
 from transom.strategies.text.one_line import LONGEST_PATH
 from transom.strategies.text.references import range_reference
 

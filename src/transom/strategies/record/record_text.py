@@ -30,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from transom import quoting, texts
-from transom.strategies.actions.edits import file_of
+from transom.strategies.actions.file_edits import file_of
 
 CHARACTERS_PER_TOKEN = 3.2
 """Of a line of a record, about; what is built is counted exactly, and built again if it is too large."""

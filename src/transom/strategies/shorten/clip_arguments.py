@@ -10,7 +10,7 @@ from transom import texts
 from transom.core.edit import Trim
 from transom.core.policy import Target
 from transom.strategies.actions.arguments import PATHS
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.shown_parts import ShownPart
 from transom.strategies.text.truncation import halves, level
 
 TRIES, RETRY_SHARE = 4, 0.9

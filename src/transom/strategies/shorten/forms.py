@@ -22,7 +22,7 @@ from transom.core.tokens import Size, text_bytes
 from transom.core.view import View
 from transom.errors import InvalidSetting
 from transom.strategies.candidates import stub_size
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.shown_parts import ShownPart
 from transom.strategies.text.stubs import outcome, stub
 from transom.strategies.text.truncation import excerpt, level, shorten
 

@@ -18,7 +18,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.arguments import PATHS
 from transom.strategies.candidates import is_large, is_user_pinned, may_trim, unsent_units
-from transom.strategies.text.parts import PartKind, ShownPart, is_read_back, result_texts, shown_parts
+from transom.strategies.text.shown_parts import PartKind, ShownPart, is_read_back, result_texts, shown_parts
 from transom.strategies.text.stubs import ending, tool_words
 
 Where = Literal["newest", "required", "required before newest", "others"]

@@ -24,7 +24,7 @@ from transom.core.trims import effective_trim, find_part
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 from transom.strategies.candidates import is_worth_a_batch
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.shown_parts import ShownPart
 
 Selector = Callable[[View, Target], Iterable[ShownPart]]
 """A function that names the parts that may be shortened, the least useful first."""

@@ -16,7 +16,7 @@ from transom.core.message import Text, ToolResult
 from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
 from transom.core.view import View
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.shown_parts import ShownPart
 from transom.strategies.text.spans import joined
 from transom.strategies.text.truncation import Shortened, halves, shorten
 

@@ -9,7 +9,7 @@ from transom import texts
 from transom.core.edit import Span, Trim
 from transom.core.policy import Target
 from transom.core.tokens import trimmed_text
-from transom.strategies.text.parts import ShownPart
+from transom.strategies.text.shown_parts import ShownPart
 
 LINE_WITHIN = 0.15
 """A half ends at the end of a line, if there is one within this share of the half."""

@@ -15,7 +15,7 @@ from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.actions.action import OUTCOME
 from transom.strategies.actions.arguments import arguments
-from transom.strategies.actions.tools import PLAN_TOOLS, TASK_CHANGES
+from transom.strategies.actions.tool_table import PLAN_TOOLS, TASK_CHANGES
 from transom.strategies.record.index import Index
 from transom.strategies.record.passages import readable
 from transom.strategies.text.one_line import cut_at_word, one_line
