@@ -76,8 +76,8 @@ class ContextStillTooLarge(BudgetImpossible):
 
 
 class InvalidMessage(TransomError):
-    """An input that is not a valid message of its dialect. Nothing was stored. `where`: which message. `why`: which
-    field is wrong, and how."""
+    """An input that is not a valid message of its dialect. Nothing was stored of it; but `Conversation.observe` logs
+    the usage of a reply that it cannot read. `where`: which message. `why`: which field is wrong, and how."""
 
     def __init__(self, where: str, why: str) -> None:
         self.where, self.why = where, why
@@ -176,7 +176,7 @@ class ProviderError(TransomError):
 
     - `status`: the HTTP status, None if there was none.
     - `body`: what the provider sent, as text, without secrets.
-    - `retry_after`: seconds to wait, if the provider said so.
+    - `retry_after`: seconds to wait, None if the provider did not say so.
 
     What had arrived of the reply is in the log, with the failure.
     """
@@ -218,8 +218,8 @@ StopKind = Literal["steps", "tokens", "cost", "cancelled"]
 class RunStopped(TransomError):
     """A run ended before its answer. The log is valid: run again to go on from there.
 
-    `reason`: the limit that it reached ("steps", "tokens", "cost"), or "cancelled". `result`: what the run had until
-    then.
+    `reason`: the limit that it reached ("steps", "tokens", "cost"), or "cancelled". `result`: a RunResult with what the
+    run had until then; None if it had not begun.
     """
 
     def __init__(self, reason: StopKind, message: str, result: Any = None) -> None:

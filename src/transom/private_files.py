@@ -16,8 +16,8 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and the folders above it that are missing. A folder that exists stays as it is. Raises OSError if
-    that fails, or if `path` is a file."""
+    """Create a folder and the folders above it that are missing, with the mode 0700. A folder that exists stays as it
+    is. Raises OSError if that fails, or if `path` is a file."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(FOLDER_MODE, exist_ok=True)
@@ -25,15 +25,16 @@ def make_folder(path: Path) -> None:
 
 
 def create_file(path: str | os.PathLike[str]) -> None:
-    """Create an empty file where there is none, for a library that opens files by itself, such as SQLite, whose
-    companion files (`-wal`, `-shm`) then get the same mode. A file that exists stays as it is. An OSError is ignored:
-    the library that cannot open the file says why."""
+    """Create an empty file with the mode 0600 where there is none, for a library that opens files by itself, such as
+    SQLite, whose companion files (`-wal`, `-shm`) then get the same mode. A file that exists stays as it is. An OSError
+    is ignored: the library that cannot open the file says why."""
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
 
 
 def opened(path: str | os.PathLike[str], mode: str = "wb", buffering: int = -1) -> IO[bytes]:
-    """Open a binary file as `open` does; a new one gets the mode 0600. Raises OSError."""
+    """Open a binary file as `open` does; a new one gets the mode 0600. `mode`: one of the binary modes. Raises
+    OSError."""
     return open(path, mode, buffering, opener=_opener)
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 
 
 def escaped(text: str) -> str:
-    """A text from outside, such as a name, on one line, for a person or a model. Characters that are invisible, or that
-    would move a cursor or change colours, are written as escapes: `\\n`, `\\x1b`, `\\u202e`."""
+    r"""A text from outside, such as a name, on one line, for a person or a model. Characters that are invisible, or
+    that would move a cursor or change colours, are written as escapes: `\n`, `\x1b`, `\u202e`. A backslash stays as it
+    is."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -120,8 +120,8 @@ def redactor(given: object) -> Redactor | None:
 
 def without_keys(text: str, *known: str) -> str:
     """Return a text of a provider or of an SDK, such as an error, without keys: those that are `known`, and what looks
-    like one. It needs no extra. A known key of fewer than `MIN_KNOWN_KEY` characters is left.
-    """
+    like one, become `[redacted: …]`. It needs no extra. A known key of fewer than `MIN_KNOWN_KEY` characters is
+    left."""
     spans = [*_matches(_KEYS, text)]
     for key in filter(None, known):
         if len(key) >= MIN_KNOWN_KEY:

@@ -452,7 +452,7 @@ def context_compacted(before: int, after: int) -> str:
 
 def context_failure(why: str) -> str:
     """What is added to the result of `context_compacted` if the summary was not made as the model asked for it. `why`:
-    may hold words of others."""
+    may hold words of others; at most 300 characters of it are shown, in one line."""
     return f"[the summary is not as you asked: {disarmed(' '.join(why.split())[:300])}]"
 
 

@@ -34,8 +34,9 @@ MOST_NAMED = 8
 
 
 def pending_calls(view: View, log: str, store: Store | None) -> list[ToolCalled]:
-    """The calls that wait for a decision, in the order of their turns. `log`: the name of the conversation. `store`:
-    where it lies, and where conversations of its sub-agents may lie; None if it was opened without a store."""
+    """The calls that wait for a decision, in the order of their turns; a call of a sub-agent that has begun names the
+    sub-agent's conversation. `log`: the name of the conversation. `store`: where it lies, and where the conversations
+    of its sub-agents lie; None if it was opened without a store."""
     waiting = [place for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
     return [_with_sub_agent(_call_at(view, place), log, store) for place in waiting]
 

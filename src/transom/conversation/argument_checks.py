@@ -1,4 +1,4 @@
-"""What callers pass in, checked before anything is made of it: one clear line instead of a trace from deep inside."""
+"""Checks what callers pass in before anything is made of it: one clear line instead of a trace from deep inside."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ MOST_CHARACTERS = 20_000
 
 
 def focus(value: object) -> str:
-    """Return the focus of a summary. Raises InvalidSetting if it is no text, or too long."""
+    """Return the focus of a summary as a plain text. Raises InvalidSetting if it is no text, or has more than 20,000
+    characters."""
     if not isinstance(value, str):
         raise InvalidSetting(f"focus: must be a text, not {kind_of(value)}")
     _must_be_short("focus", len(value))
@@ -139,7 +140,7 @@ def focus(value: object) -> str:
 
 def notes(value: object) -> tuple[str, ...]:
     """Return the notes for a summary, given as one text or a list of texts, without blank ones. Raises InvalidSetting
-    for anything else, or if together they are too long."""
+    for anything else, or if together they have more than 20,000 characters."""
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in cast("list[object]", given)):
         raise InvalidSetting(f"notes: must be a text, or a list of texts, not {kind_of(value)}")
@@ -232,7 +233,8 @@ def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
     """Return `known` if the tool schemas equal it, in any order; else a copy of them that is surely JSON.
 
     In the copy the known tools come first, in their known order: another order would break the cached prefix. Raises
-    InvalidMessage for a tool that is no object, is not JSON or has no name, and for two of one name.
+    InvalidMessage if `tools` is no list or tuple, for a tool that is no object, is not JSON or has no name, and for two
+    of one name.
     """
     if not isinstance(tools, (list, tuple)):
         raise InvalidMessage("request", f"tools must be a list of functions, Tools or objects, not {kind_of(tools)}")

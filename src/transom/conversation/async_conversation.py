@@ -140,7 +140,8 @@ class AsyncConversation:
         return self.conversation.subscribe(kind, callback)
 
     async def fork(self, at: int | None = None, name: str | None = None) -> Self:
-        """As `Conversation.fork`."""
+        """Begin a conversation that has everything up to entry `at`, as `Conversation.fork` does, and return its async
+        twin."""
         return type(self)(await _in_thread(partial(self.conversation.fork, at, name)))
 
     async def run(self, input: Content | None = None, **settings: Unpack[RunOptions]) -> RunResult:  # noqa: A002
@@ -170,7 +171,8 @@ class AsyncConversation:
 
     @asynccontextmanager
     async def lease(self, wait: float = 0) -> AsyncGenerator[None]:
-        """As `Conversation.lease`."""
+        """Be the only one who runs this conversation during the block, as with `Conversation.lease`. `wait`: seconds to
+        wait while somebody else has the lease, without blocking the event loop."""
         import anyio  # noqa: PLC0415 - only where there is an event loop
 
         with ExitStack() as stack:

@@ -1,4 +1,5 @@
-"""The front door: a conversation in a store, and the request of its next call."""
+"""`Conversation`, the front door of the library: logs what happens, gives the next request, runs an agent, compacts,
+undoes, forks and searches. Most of the work is done in the other files of this folder."""
 
 from __future__ import annotations
 
@@ -836,7 +837,8 @@ class Conversation:
 
         It is in the same store, and has the settings of this one: budget, policy, state, mode. The entries up to `at`
         are equal, with the same numbers; the next one, `Forked`, names this conversation. Calls that are open at `at`
-        are closed before the next request, as after a crash. `name`: its id; by default as in "trip@41".
+        are closed before the next request, as after a crash. `name`: its id; by default the id of this one and `at`, as
+        in "trip@41".
 
         Close it like any other. A sub-agent's conversation is forked too if its call waits at `at`: nobody has decided,
         or it is approved and not started. Raises InvalidSetting if there is no entry `at`, or a conversation by that
@@ -854,8 +856,8 @@ class Conversation:
         return child
 
     def close(self) -> None:
-        """End a run that is not over, leave a snapshot for a fast opening, and close the store if `open` opened it and
-        no fork of this conversation is open.
+        """End a run that is not over, give up a summary that is made in the background, leave a snapshot for a fast
+        opening, and close the store if `open` opened it and no fork of this conversation is open.
 
         Without `close`, too, nothing is lost that a method has logged. After it, every method that reads or appends
         raises InvalidSetting; properties still show the last state.

@@ -1,4 +1,5 @@
-"""The edits that a caller makes: pin, undo, or an edit of any kind. Each must apply to the newest view of the log."""
+"""The edits of windows that a caller makes: pin, undo, or an edit of any kind. Each must apply to the newest view of
+the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker threads in which an event loop runs what plans and logs."""
+"""Calls functions in worker threads, so that planning and logging do not block an event loop."""
 
 from __future__ import annotations
 

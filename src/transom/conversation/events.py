@@ -50,7 +50,7 @@ class ReasoningDelta(Struct, frozen=True, tag=True):
 
 
 class Compacted(Struct, frozen=True, kw_only=True, tag=True):
-    """The window was made smaller. `edits`: the entries that did it; `undo` takes them back. Only
+    """The window was made smaller. `edits`: the folds and trims that did it; `undo` takes them back. Only
     `Conversation.compact` gives one without edits, if nothing was done. `summary`: the entry of the summary that a new
     fold shows, if one does.
 
@@ -69,7 +69,8 @@ class Compacted(Struct, frozen=True, kw_only=True, tag=True):
 
     @classmethod
     def of(cls, before: View, after: View, entries: Sequence[Entry]) -> Compacted:
-        """The event of a compaction or an edit that appended these entries. `before`, `after`: the views."""
+        """The event of a compaction or an edit that appended these entries, of which only folds and trims are in its
+        `edits`. `before`, `after`: the views. `failure` is empty."""
         edits = [entry for entry in entries if isinstance(entry.body, (Fold, Trim))]
         named = {one.body.summary for one in edits if isinstance(one.body, Fold)}
         shown = next(((seq, summary) for seq, summary in after.newest_summaries() if seq in named), None)

@@ -1,5 +1,5 @@
-"""What follows a failed request in a loop of the caller's own: the failure is logged, and a `RetryDecision` says
-whether to try again.
+"""What follows a failed request in a loop of the caller's own (`Conversation.failed`): the failure is logged, and a
+`RetryDecision` says whether to try again.
 
 A run decides by the same rules (`retry.py`).
 """
@@ -133,7 +133,8 @@ class OwnLoop:
         """None unless the newest request has failed, and the caller was asked to try again."""
 
     def begin_anew(self) -> None:
-        """Forget the attempts: a reply or a user message has come, so the next failure is the first again."""
+        """Forget the attempts, and the limits that only they had to keep to: a reply or a user message has come, so the
+        next failure is the first again."""
         self.attempts = None
         self._planner.use_limits_of(self._planner.model, was_refused=False)
 

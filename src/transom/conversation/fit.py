@@ -40,17 +40,17 @@ def fit(
     for a longer list begins with the result for the shorter one, if what was added is a reply and all that follows up
     to the next call, and if no compaction lies between.
 
-    So each call plays the whole list: one or two milliseconds of CPU for a message, so seconds for 2,000. For
-    long lists keep a Conversation, in memory if nothing is to be stored (`Conversation.from_messages`): it takes only
-    what is new (`user`, `observe`, `extend`), and a `request` costs the same however long the log is.
+    This takes one or two milliseconds of CPU for each message, so seconds for 2,000. For long lists keep a
+    Conversation, in memory if nothing is to be stored (`Conversation.from_messages`): it takes only what is new
+    (`user`, `observe`, `extend`), and a `request` costs the same however long the log is.
 
     A list of a framework's message objects (LangChain, pydantic-ai and others) gives such a list, in which each message
     that is not changed is the same object; `dialect` has no meaning then.
 
     A message without content (None, "" or no parts) and without calls is left out: no API takes it. A tool result is
-    left out if the list has no call for it, or another result of its call before it; a warning counts these. A list in
-    which nothing else is raises InvalidMessage. An empty list gives an empty list. A marker in the place of what was
-    left out names a message by its position in the list: "message 12".
+    left out if the list has no call for it, or another result of its call before it; a warning counts these. If nothing
+    is left of a list that was not empty, InvalidMessage is raised. An empty list gives an empty list. A marker in the
+    place of what was left out names a message by its position in the list, from 0: "message 12".
 
     - `settings`, and the keywords that change them: see ConversationOptions. If no budget is given, it is 128,000
       tokens, with a warning.

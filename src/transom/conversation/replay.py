@@ -1,4 +1,5 @@
-"""Replay: a conversation that happened goes through the front door again, a window before each of its calls."""
+"""Replay: the messages of a recorded conversation are appended to a new one, and the window of each of its calls is
+planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The settings of a conversation: one value, checked once, when it is made of what a caller gave."""
+"""The settings of a conversation: one value, checked once, when it is made of what a caller gave. And the limits of
+models that several conversations share (`SharedLimits`)."""
 
 from __future__ import annotations
 
@@ -70,13 +71,15 @@ class SharedLimits:
             self.by_model[model] = SharedLimit(limit, max(ratio, known.ratio))
 
     def learned_elsewhere(self, model: str, limit: LearnedLimit, ratio: float) -> None:
-        """Note a limit that a log has from an earlier process, unless this object knows one of the model already."""
+        """Note a limit that a log has from an earlier process, unless this object knows one of the model already.
+        `ratio`: as in `SharedLimit`."""
         with self._lock:
             self.by_model.setdefault(model, SharedLimit(replace(limit, entry=-1), ratio))
 
     def answered(self, model: str, size: int, calibration: Calibration) -> None:
-        """Note that this model has answered a request. `size`: as for `LearnedLimit.after_reply`. `calibration`: of the
-        conversation, with the reply."""
+        """Note that this model has answered a request, which may raise its limit. Nothing happens for a model of which
+        nothing was learned. `size`: as for `LearnedLimit.after_reply`. `calibration`: of the conversation, with the
+        reply."""
         with self._lock:
             if (known := self.by_model.get(model)) is not None:
                 ratio = min(known.ratio, calibration.at_limit(known.ratio))
@@ -128,9 +131,9 @@ class ConversationOptions(TypedDict, total=False):
     session_id: str | None
     """The session that the conversation belongs to; stored like `user_id`."""
     summarizer: SummarizedBy | None
-    """Who makes summaries of old turns, for the policies that show them (docs/summaries.md): "run" (the model
-    of the run), the name of a model, a provider, a Summarizer, or SummarySettings. None: nobody; the window shows the
-    record, and `compact` keeps notes."""
+    """Who makes summaries of old turns, for the policies that show them (docs/summaries.md): "run" (the model of the
+    run), the name of a model, a provider, a Summarizer, or SummarySettings. None: nobody; the window shows the record,
+    and `compact` keeps notes."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, eq=False):

@@ -5,6 +5,7 @@ State is what is true now (a goal, a step). It is announced in notes when it cha
 A head part is anything that the model should know: a repo map, memory blocks. A new head costs the whole cached prefix.
 So a part's function is called before the first request, and later only when the cached prefix is lost anyway: another
 system prompt, mode or tools, or a compaction. Until then the model reads the old text.
+
 Each part is one system message of the head, behind the system prompt, with its name in a marker. By the marker the
 parts that were sent are known again in a log that is opened later.
 """

@@ -212,8 +212,9 @@ class SummarizingPlanner:
     # ---- what comes out
 
     def take_finished(self) -> None:
-        """Append what a summary in the background has come to, if one is done. Not while a request is in flight:
-        `request()` must give the same request again, and a new entry would change it."""
+        """Append what a summary in the background has come to, if it is done; after 600 seconds it is given up, and
+        that is logged. Nothing happens while a request is in flight: `request()` must give the same request again, and
+        a new entry would change it."""
         if self._planner.view.in_flight is not None or (outcome := self._finished()) is None:
             return
         self._stop_watching()

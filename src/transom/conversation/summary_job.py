@@ -93,7 +93,7 @@ _SUMMARIZERS = '"run", a model as provider:model, a provider, a Summarizer or Su
 
 def summary_settings(given: object) -> SummarySettings | None:
     """Make settings of what `Conversation.open` takes as `summarizer`; None stays None. Raises InvalidSetting for
-    anything else, and for what SummarySettings refuse."""
+    anything else, and for what SummarySettings refuses."""
     if given is None or isinstance(given, SummarySettings):
         return given
     if callable(getattr(given, "steps", None)):

@@ -47,6 +47,7 @@ class Pool(Protocol):
 
 class WorkerPool:
     """A pool of daemon threads, which do not keep the process from ending. They start when there is work for them.
+    `workers`: how many work at the same time.
 
     A thread whose work was abandoned may hang for ever, so another one takes its place.
     """

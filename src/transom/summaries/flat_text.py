@@ -1,4 +1,4 @@
-"""What is to be summarised, as text between boundary lines.
+"""Turns that are to be summarised, as flat text: pieces between boundary lines.
 
     === 3f9a1c20be turn 12, user ===
     the tests fail, see below

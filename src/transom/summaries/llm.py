@@ -1,9 +1,9 @@
-"""Summaries by a model.
+"""Summaries by a model (`LlmSummarizer`), and the provider's own compaction as one (`NativeSummarizer`).
 
-The request is a *fork* of the live one if the model is that of the conversation and it fits: what the provider has in
-its cache is read there, and only the instruction is new. Otherwise it is flat text, in as many requests as the model's
-window needs: each holds the summary as it is by then and the next turns, and its answer is merged by code. So no
-request asks for a summary of summaries.
+The request for a summary is a *fork* of the live one if the model is that of the conversation and it fits: what the
+provider has in its cache is read there, and only the instruction is new. Otherwise it is flat text, in as many requests
+as the model's window needs: each holds the summary as it is by then and the next turns, and its answer is merged by
+code. So no request asks for a summary of summaries.
 """
 
 from __future__ import annotations

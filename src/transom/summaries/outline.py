@@ -124,8 +124,8 @@ def _shortened(text: str, most: int) -> str:
 
 
 def age(outline: Outline) -> Outline:
-    """The outline with which the next summary begins. Items that are done are shortened to `DONE_CHARACTERS`, and
-    removed after `DONE_ROUNDS` summaries."""
+    """The outline with which the next summary begins: one round older. Items that are done are shortened to
+    `DONE_CHARACTERS`, and leave after `DONE_ROUNDS` summaries."""
     kept: list[Item] = []
     for item in outline.items:
         if item.status != "done":
@@ -138,11 +138,11 @@ def age(outline: Outline) -> Outline:
 def apply_delta(outline: Outline, delta: Delta, sections: Sequence[Section]) -> Outline:
     """The outline with the changes of a delta.
 
-    An id that is not there, an empty text and an item that is there already change nothing. Removals never empty a
-    section that the delta adds nothing to: what would have been its last items that are not done stays. An item of an
-    unknown section goes to the first one that is not required, so that nothing is lost if the sections of a summary
-    change. An item of a section that `is_current` leaves when the delta adds to that section, unless the delta says
-    that it still holds. A section keeps at most `MAX_ITEMS`.
+    An id that is not there, an empty text and an item that is there already change nothing. If the delta adds nothing
+    to a section, and would remove all of its items that are not done, these items stay. An item of an unknown section
+    goes to the first section that is not required, so that nothing is lost if the sections of a summary change. An item
+    of a section that `is_current` leaves when the delta adds to that section, unless the delta says that it still
+    holds. A section keeps at most `MAX_ITEMS`.
     """
     keys = [section.key for section in sections]
     gains = {_known(added.section, keys) for added in delta.add if added.text.strip()}

@@ -1,4 +1,5 @@
-"""Whether an answer of a summarizer's model can be used. What cannot is refused with one line; nothing is replaced."""
+"""Reads the answer of a summarizer's model as the changes of an outline. An answer that cannot be used is refused with
+one line; then nothing is replaced."""
 
 from __future__ import annotations
 
@@ -71,10 +72,10 @@ def answer_text(answer: Answer, max_tokens: int) -> str:
 
 def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = (), task: str = "") -> Delta:
     """The changes that an answer names, as JSON, or as a whole summary with headings. `known`: the ids of the items
-    that there are. `task`: what was asked; an answer's lines that repeat one of its lines, and its example of JSON,
-    are left out.
+    that there are; a change of another id is malformed. `task`: what was asked; lines of the answer that repeat a line
+    of it, and its example of JSON, are left out.
 
-    Raises Unusable if it is neither, or if more of its changes are malformed than are not.
+    Raises Unusable if the answer is neither, or if more of its changes are malformed than are not.
     """
     found = _json_object(text, sections, example=_json_object(task, sections))
     if found is None or not _CHANGES & set(found):

@@ -1,8 +1,8 @@
 """One rolling summary: what the summary before it held, and what the new turns change.
 
 A model names the changes. The rest happens here: they are merged, what must be there to the letter is put in, the text
-is brought under its cap and below the size of its input. Where no model answers, code keeps the
-notes (`summary_without_model`).
+is brought under its cap and below the size of its input. Where no model answers, code keeps the notes
+(`summary_without_model`).
 """
 
 from __future__ import annotations

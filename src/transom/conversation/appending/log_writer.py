@@ -85,7 +85,8 @@ class LogWriter:
     def append_facts(
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
-        """Append the facts, all in one go and with the tags, and return their seqs.
+        """Append the facts, all in one go and with the tags, and return their seqs. The first reply that does not name
+        its request becomes the answer to the request in flight.
 
         A result whose call is not open, and was not given up, is stored, but no window will show it: `logging` gets a
         warning. There is no warning with `meta.source`: an importer reports such results itself. `known_calls_only`:
@@ -123,8 +124,9 @@ class LogWriter:
         entries_for: Callable[[View, float], Sequence[Entry]],
         check: Callable[[View, View, Sequence[Entry]], None] | None = None,
     ) -> Sequence[Entry]:
-        """Append what `entries_for` makes of the newest view and the time, in one go, and return these entries. If
-        another writer comes first, `entries_for` is called again with the newer view.
+        """Append what `entries_for` makes of the newest view and the time, in one go, and return these entries; if it
+        makes none, nothing is appended. If another writer comes first, `entries_for` is called again with the newer
+        view.
 
         `check` gets the view before, the view after and the entries. If it raises InvalidMessage, what other writers
         have appended is read, and if there is something, `entries_for` is called again; otherwise the error passes. If
@@ -208,8 +210,9 @@ class LogWriter:
             self.log.save_snapshot(self.view.length, encode_view(self.view))
 
     def close(self, rendered: IndexCache) -> None:
-        """Leave the view and its rendered messages for the next opening in this process, and a last snapshot of a log
-        that is long enough to need one. Nothing is appended from now on."""
+        """Leave the view and its rendered messages for the next opening in this process, if the store keeps views, and
+        a last snapshot of a log that is long enough to need one. `rendered`: has the rendered messages of the view. All
+        subscriptions end. The caller must append nothing after this."""
         self._subscribers = ()  # whoever is called holds this writer: so both go without the garbage collector
         if (cache := view_cache(self.log)) is not None:
             cache.add(self.log.name, self.view, rendered)

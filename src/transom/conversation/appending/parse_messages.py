@@ -35,7 +35,8 @@ from transom.wire.translate import translate_fact
 def split_head(
     messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT, *, suggests_dialect: bool = False
 ) -> tuple[list[Instruction], list[Placed]]:
-    """Read messages: the leading instructions, and every later fact with the position of its message.
+    """Read messages: the leading instructions, and every later fact with the position of its message in the list, from
+    0.
 
     A message is a dict, or a client library's object that can dump itself as one. In a dialect whose system prompt is
     not among the messages there are no leading instructions: all messages are facts. `where`: names the list in errors.

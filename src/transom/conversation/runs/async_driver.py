@@ -1,5 +1,5 @@
-"""Drives a run on an event loop (asyncio or trio, through anyio): steps in worker threads, waits on the
-loop."""
+"""Drives a run on an event loop (asyncio or trio, through anyio): does its steps in worker threads, and waits on the
+loop. The driver for a thread is in `sync_driver.py`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from transom.conversation.summary_job import SummaryOutcome, run_job_async
 from transom.errors import ProviderError
 
 Batch = tuple[list[Event], Work | None]
-"""Events, and the work that the run waits for after them. Without work the run is over, or a request has failed
-and the caller may cancel before the next one. They come together because each hop to a worker thread and back costs
-about as much as a plan."""
+"""Events, and the work that the run waits for after them. Without work the run is over, or a request has failed and the
+caller may cancel before the next one. They come together because each hop to a worker thread and back costs about as
+much as a plan."""
 
 R = TypeVar("R")
 _END = object()
@@ -51,8 +51,8 @@ _END = object()
 async def drive_async(
     begin: Callable[[], RunSteps], *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Drive a run on an event loop; `begin` and its steps run in worker threads, one at a time. The last event has
-    the result.
+    """Drive a run on an event loop; `begin` and its steps run in worker threads, one at a time. The last event,
+    `Finished`, has the result. `approve`, `cancel`: as for `drive`.
 
     The results of parallel tools are logged one by one as they come; their events come when all are done.
     """

@@ -41,9 +41,9 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
 
     `content`: what the tool returned, or what the model reads in place of that. `failed`: as in `ToolReturned`.
     `duration`: seconds that the tool took; None if it was not run. `waits`: the call is a sub-agent's, in which calls
-    wait for approval. It goes on when it is approved itself. `given_up`: nobody waits for the tool any longer, but it
-    may still be at work. `usage`, `cost`, `log`: of a sub-agent's run; None, None and empty for any other tool. The
-    cost is None also if it is not known.
+    wait for approval; the sub-agent goes on when its own call is approved. `given_up`: nobody waits for the tool any
+    longer, but it may still be at work. `usage`, `cost`, `log`: of a sub-agent's run; None, None and empty for any
+    other tool. The cost is None also if it is not known.
     """
 
     content: object

@@ -55,7 +55,8 @@ CONTEXT_MANAGER = Tool(
 
 def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[tuple[ToolOutcome, Compacted | None]]:
     """Compact the window as the model asked. Returns the result that the model reads, and the event of the compaction;
-    None in its place if nothing was compacted. `arguments`: the JSON that the model wrote."""
+    None in its place if nothing was compacted. `arguments`: the JSON that the model wrote. Wrong arguments, and errors
+    of the compaction, are not raised: the result is a failed one that says so."""
     try:
         written = "{}" if arguments.strip() in ("", "null") else arguments
         asked = msgspec.json.decode(written, type=ContextArguments)
@@ -86,7 +87,7 @@ Schemas = Sequence[Raw | Tool]
 
 def with_readback(conv: RunnableConversation, schemas: Schemas | None, asked: bool | None) -> Schemas | None:
     """The tools of a run, with or without those that read back. `schemas`: the caller's tools; None: those of the last
-    request.
+    request. It is returned itself if nothing has to change.
 
     `asked`: true adds the readback tools, false takes them out. None: they are added if the last request had them;
     before the first request, if there are other tools and the budget is at least `LEAST_BUDGET`.

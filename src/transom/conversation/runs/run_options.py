@@ -1,4 +1,4 @@
-"""What a run is told, checked before anything is logged, and how it begins."""
+"""The options of a run (`RunOptions`), checked before anything is logged, and how a run begins."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_STEPS = 50
 
 
 class RunOptions(TypedDict, total=False):
-    """The settings of a run. Only `provider` is needed."""
+    """The keyword arguments of `Conversation.run` and `Conversation.stream`. Only `provider` is needed."""
 
     messages: Sequence[object]
     """In place of `input`: messages in the conversation's dialect, all new to the log, the last one the user's."""

@@ -1,9 +1,9 @@
 """Drives a run in this thread: does its work. The driver for an event loop is in `async_driver.py`.
 
 A driver takes the next event or piece of work from the run, passes events on, does the work, and sends the outcome
-back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set
-`cancel`), it throws the reason into the run, which closes what is open in the log. A driver decides nothing.
-Tools run in threads of their own (`ToolThreads`).
+back. When it must stop (an exception at its own place, a cancelled task, an abandoned iterator, a set `cancel`), it
+throws the reason into the run, which closes what is open in the log. A driver decides nothing. Tools run in threads of
+their own (`ToolThreads`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ T = TypeVar("T")
 def drive(
     steps: RunSteps, *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> Generator[Event, None, RunResult]:
-    """Drive a run in the calling thread: yields its events, returns its result. Tools run in threads of their own.
+    """Drive a run in the calling thread: yields its events, returns its result, and raises what the run raises. Tools
+    run in threads of their own.
 
     `approve`: asked about each call for which the run asks. `cancel`: once it is set, the run is stopped with
     RunStopped. Whatever stops the driver is thrown into the run first, so that the log is valid.
@@ -243,8 +244,8 @@ class ToolThreads:
             self._done.put(job)
 
     def next(self) -> ToolJob:
-        """Wait for the next job that is done, or whose time is over, and return it. Raises RunStopped if `cancel` is
-        set meanwhile."""
+        """Wait for the next job that is done, or whose time is over, and return it; each job is returned once. Must be
+        called only while a started job has not been returned. Raises RunStopped if `cancel` is set meanwhile."""
         while True:
             check_cancel(self._cancel)
             deadline, late = min(self._waiting, key=lambda each: each[0])

@@ -63,8 +63,9 @@ class ToolCalls:
     def run(
         self, turn: Assistant, key: int, replied: Replied, provider: Provider
     ) -> Generator[Work | Event, Any, None]:
-        """Run the calls of a turn that `provider` gave. Each gets a result: the tool's, or one that says why there is
-        none. Only a call that needs a person's approval may go without one, until that is decided."""
+        """Run the calls of a turn that `provider` gave: yields `replied`, the events of the calls, and work. Each call
+        gets a result: the tool's, or one that says why there is none. Only a call that needs a person's approval may go
+        without one, until that is decided."""
         jobs = [self._job(called) for called in _called(turn, key)]
         pending: set[int] = set()
         try:
@@ -255,8 +256,9 @@ def _called(turn: Assistant, key: int) -> Iterator[ToolCalled]:
 
 
 def readable(outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome with a content that the model can read. Never raises: an object that cannot be read (its repr
-    raises, it is nested too deep) makes the call a failed one that says so."""
+    """The outcome with its content as a text, an object or content parts (`result_content`). The result of an MCP tool
+    may make it a failed one. Never raises: an object that cannot be read (its repr raises, it is nested too deep) makes
+    the call a failed one that says so."""
     try:
         is_text = isinstance(outcome.content, str)
         if not is_text and (mcp := read_mcp(outcome.content)) is not None:

@@ -66,7 +66,7 @@ def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
     """Choose the line that tells most about some edits, and say whether they add it; if not, they take it away.
 
     It is the added line with the most names that the replaced text does not have. If the edits add no line, it is the
-    removed line with the most names that the new text does not have; if they change no line, it is "".
+    removed line with the most names that the new text does not have; if they change no line, ("", True).
     """
     old = [line.strip() for edit in edits for line in edit.old[:SCANNED_EDIT].splitlines()]
     new = [line.strip() for edit in edits for line in edit.new[:SCANNED_EDIT].splitlines()]

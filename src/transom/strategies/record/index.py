@@ -1,4 +1,4 @@
-"""The index of a log: the passages, names and words of its entries, each read once.
+"""The index of a log from which a record is made: the passages, names and words of its entries, each read once.
 
 It reaches back a bounded number of tokens, and it is a function of the log alone: an index that is built anew at the
 same point is the same.

@@ -64,9 +64,9 @@ class MessageQuotes:
         self.view, self.index, self.units = view, index, units
 
     def chosen(self, of_user: float, of_others: float, more: float) -> Chosen:
-        """Quotes of the user in at most `of_user` tokens, and of agents and programs in at most `of_others` tokens and
-        those that the user's quotes leave. If the quotes of agents and programs do not fit even at their shortest, they
-        may have `more` tokens; then the oldest are left out."""
+        """What is quoted, and its tokens, about: of the user at most `of_user` tokens, and of agents and programs at
+        most `of_others` tokens and those that the user's quotes leave. If the quotes of agents and programs do not fit
+        even at their shortest, they may have `more` tokens; then the oldest are left out."""
         whole = (self._quoted([(one, most) for one in self._said]) for most in SAID)
         said, tokens = next((one for one in whole if one[1] <= of_user), None) or self._by_words(of_user)
         others, more_tokens = self._fitting(of_others + max(0.0, of_user - tokens), more)

@@ -73,7 +73,8 @@ class Passage(Struct, frozen=True, order=True, gc=False):
 
 
 def readable(fact: Fact) -> list[tuple[str, int]]:
-    """The texts of a fact as a person would read them, with the position of each in its entry's token counts.
+    """The texts of a fact as a person would read them, with the position of each in the token counts of its entry
+    (`Entry.tokens`).
 
     Not its reasoning, and nothing that comes again or stands elsewhere (see `is_repeated`).
     """
@@ -102,8 +103,9 @@ def call_text(call: Call) -> str:
 
 
 class Argument(NamedTuple):
-    """An argument in the text of its call (`call_text`): where its name begins, where its value begins and ends. Its
-    name stands in every call of the tool."""
+    """An argument in the text of its call (`call_text`). `begin`: where its name begins. `start`, `end`: where its
+    value begins and ends. No name in what comes before the value counts, because it stands in every call of the
+    tool."""
 
     name: str
     value: str

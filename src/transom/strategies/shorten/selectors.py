@@ -59,8 +59,8 @@ def visible_results(view: View, target: Target) -> Iterator[VisibleResult]:
 
 
 class FreshResults(Struct, frozen=True, kw_only=True):
-    """Results that no request has carried yet, if they have more characters than `characters`. In a small window the
-    number is smaller: `fraction` × the usable tokens. By default all results that have a text are named.
+    """Results that no request has carried yet, if their texts have more than min(`characters`, `fraction` × the usable
+    tokens) characters together. By default all results that have a text are named.
 
     For `Policy.arrival`: these results are in no cached prefix, so a trim breaks none.
     """
@@ -148,7 +148,8 @@ class OldReasoning(Struct, frozen=True, kw_only=True):
 
 
 class Media(Struct, frozen=True):
-    """Images and files, the oldest first. Those of units that a person pinned come last.
+    """Images and files, the oldest first. Those of units that a person pinned come last. What is left out already is
+    not named.
 
     With `old`, none are named unless the window has too many images or bytes, and those of the newest, the protected
     and the pinned units never are.

@@ -44,8 +44,8 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
         Index.of(view, budget.usable, indexes).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:
-        """Yield the want for a compaction of everything in the window, if at least a quarter of F is new since the last
-        one.
+        """Yield the want for a compaction of everything in the window, if at least a quarter of F, the free room
+        (`free_room`), is new since the last one.
 
         Nothing if the provider has compacted the conversation by itself, or while a call of its own tools waits for a
         result.

@@ -57,8 +57,8 @@ def summary_want(
     of F, unless the target waits for the summary. If no turn came at all and the target allows it
     (`may_replace_summary`), the same turns are summarised again, from the summary before that one and the turns since.
 
-    `free`: the tokens of F. `most`: the tokens that the summary may have. `beside_record`: whether a record of the same
-    turns stands behind it.
+    `free`: the tokens of F, the free room (`free_room`). `most`: the tokens that the summary may have. `beside_record`:
+    whether a record of the same turns stands behind it.
     """
     if not slots or most < 1 or not target.summaries_can_be_made:
         return

@@ -1,4 +1,4 @@
-"""Texts in one line."""
+"""Cuts texts to one line of a given length."""
 
 from __future__ import annotations
 

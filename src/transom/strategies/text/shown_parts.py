@@ -18,7 +18,10 @@ PartKind = Literal["results", "text", "arguments", "reasoning", "media"]
 
 
 class ShownPart(Struct, frozen=True):
-    """One part of an entry in the window, and its size in tokens."""
+    """One part of an entry in the window. `entry`: the seq. `part`: which part of it. `text`: the whole text or the
+    whole arguments, untrimmed; empty for reasoning and media. `tokens`: of the whole part; `shown_tokens`: of what the
+    window shows of it now. `marker`: what the form `marker` puts in its place; if empty, a marker with the
+    reference."""
 
     entry: int
     """The seq of the entry."""

@@ -94,8 +94,9 @@ def begins_as_error(text: str) -> bool:
 
 
 def key_line(text: str) -> str:
-    """The line that tells most of a failure: the first line with a summary or an exception, else with an error, else
-    the first that is not blank; empty if there is none."""
+    """The line that tells most of a failure, without blanks around it: the first line with a summary or an exception,
+    else with an error, else the first that is not blank; empty if there is none. Only the first 20,000 characters are
+    read; of a long line only a part is given."""
     for lines in _lines(text[:SCANNED])[:2]:
         if lines:
             return text[slice(*lines[0])].strip()
