@@ -260,26 +260,35 @@ UNKNOWN = [
     ("{}", "an empty object"),
     ('{"a": 1}\n{"b": 2}\n', "an object with the keys 'a'"),
     ('{"input": ["embed", "this"]}', "an object with the keys 'input'"),
-    ('{"messages": [{"role": "user", "content": [{"words": "Hi."}]}]}', "messages with content parts of no API"),
-    ('[{"role": "user", "body": "Hi."}]', "messages with texts under the key 'body', and no content"),
-    ('[{"role": "user", "chunks": [{"words": "Hi."}]}]', "messages with texts under the key 'chunks', and no content"),
+]
+
+ALMOST = [
+    ('{"messages": [{"role": "user", "content": [{"words": "Hi."}]}]}', "message 0 with content parts of no API"),
+    ('[{"role": "user", "body": "Hi."}]', "message 0 with texts under the key 'body', and no content"),
+    ('[{"role": "user", "chunks": [{"words": "Hi."}]}]', "message 0 with texts under the key 'chunks', and no content"),
     (
-        '[{"role": "user", "content": [{"type": "say-it", "words": "Hi."}]}]',
-        "messages with parts of the type 'say-it', which no format here has",
+        '[{"role": "user", "content": "Hi."}, {"role": "user", "content": [{"type": "say-it", "words": "Hi."}]}]',
+        "message 1 with a part of the type 'say-it', which no format here has",
     ),
+    (
+        '[{"role": "user", "content": "Hi."}, {"role": "wizard", "content": "Hello."}]',
+        "message 1 with the role 'wizard': the roles of openai are assistant, developer, function, system, tool, user",
+    ),
+    ('[{"content": "Hi."}]', "messages without a role"),
 ]
 
 
-@pytest.mark.parametrize(("content", "seen"), UNKNOWN)
-def test_what_cannot_be_recognised_is_named_with_the_formats_there_are(tmp_path, content, seen):
+@pytest.mark.parametrize(("content", "seen"), UNKNOWN + ALMOST)
+def test_what_cannot_be_recognised_is_named_in_one_line(tmp_path, content, seen):
     path = tmp_path / "chat.json"
     path.write_text(content)
     with pytest.raises(InvalidMessage) as raised:
         list(read(path))
     line = str(raised.value)
     assert line.startswith(str(path))
-    assert f"no conversation is recognised here, but {seen}" in line
-    assert all(name in line for name in FORMATS)
+    assert f": no conversation is recognised here, but {seen}. " in line
+    assert "--format chooses" in line
+    assert all(name in line for name in FORMATS) == ((content, seen) in UNKNOWN), "messages are of a known format"
     assert "\n" not in line
 
 

@@ -277,7 +277,9 @@ def conversation(body: Raw, where: str, name: str, options: ReadOptions, *, whol
     if not unknown and not named and kind in {"openai", "anthropic"}:
         unknown = request_bodies.unknown_texts(messages)
     if not kind or unknown:
-        raise UnrecognisedError(where, unknown or "messages with content parts of no API")
+        seen = unknown or request_bodies.unknown_parts(messages)
+        way = "--format chooses a format, and docs/formats.md has their names"
+        raise UnrecognisedError(where, seen, f"no conversation is recognised here, but {seen}. {way}")
     title = body.get("id")
     title = str(title) if isinstance(title, int) and not isinstance(title, bool) else title
     if title is not None and (not isinstance(title, str) or not title):

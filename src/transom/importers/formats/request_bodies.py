@@ -174,22 +174,28 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
     return "anthropic" if anthropic else "openai"
 
 
+def unknown_parts(messages: list[object]) -> str:
+    """Say in a few words which message has a content part of no API, as `format_of` finds it; empty if none has."""
+    found = (at for at, message in enumerate(messages) if "unknown" in _signs([message]))
+    return next((f"message {at} with content parts of no API" for at in found), "")
+
+
 def unknown_texts(messages: list[object]) -> str:
-    """Say in a few words which texts of messages no API would read, for the first such message; empty if there is none.
+    """Say in a few words which message has texts that no API would read; empty if none has.
 
     Such a message has texts under some key, and nothing that an API knows; or it has a part whose type no API has.
     """
-    for fields in map(as_dict, messages):
+    for at, fields in enumerate(map(as_dict, messages)):
         if "role" in fields and not any(fields.get(key) for key in _CONTENT_KEYS):
             keys = [key for key, value in fields.items() if key not in _LABEL_KEYS and _has_text(value)]
             if keys:
-                return f"messages with texts under the key {keys[0]!r:.40}, and no content"
+                return f"message {at} with texts under the key {keys[0]!r:.40}, and no content"
         for part in objects_in(fields.get("content")):
             kind = text(part, "type")
             if kind == "text" and isinstance(part.get("text"), dict):
-                return "messages with parts whose text is an object"
+                return f"message {at} with a part whose text is an object"
             if kind and kind not in _KNOWN_PARTS and not _LIKE_KNOWN.search(kind) and _has_text(part):
-                return f"messages with parts of the type {kind!r:.40}, which no format here has"
+                return f"message {at} with a part of the type {kind!r:.40}, which no format here has"
     return ""
 
 
@@ -214,7 +220,7 @@ def unknown_roles(messages: list[object], format_name: str) -> str:
         return ""
     for at, role in enumerate(roles):
         if role and role not in known:
-            return f"message {at} with the role {role!r:.40}, which {format_name} does not have"
+            return f"message {at} with the role {role!r:.40}: the roles of {format_name} are {', '.join(sorted(known))}"
     if any(roles):
         return ""
     items = format_name == "responses" and any(text(each, "type") not in {"", "message"} for each in objects)
