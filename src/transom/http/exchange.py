@@ -220,11 +220,11 @@ class Exchange:
                 return reply
             failed = attempts.after(error, Request(body.dialect.arguments(rendered), window))
             self._log_failure(failed)
+            leave_out_refused(conv, failed, window.view, said="")
             if failed.error is not None:
                 if failed.kind == "overflow":  # the client gets the server's own words
                     _logger.warning("conversation %s: %s", quote(conv.log.name), failed.error)
                 break
-            leave_out_refused(conv, failed, window.view, said="")
             self.figures.overflows += failed.kind == "overflow"
         self.close()
         return reply

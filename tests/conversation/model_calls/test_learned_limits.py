@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import suppress
 from typing import Any
 
 import openai
 import pytest
 
 import transom
-from transom import AsyncConversation, Conversation, ProviderError, Retry
+from transom import AsyncConversation, Conversation, InvalidEdit, ProviderError, Retry
 from transom.adapters.model_call import error_of
 from transom.core.learned_limit import MAX_PATIENCE, PATIENCE, LearnedLimit
 from transom.core.message import Failure
@@ -355,6 +356,23 @@ def test_a_gateway_that_refuses_everything_is_named_and_the_budget_stays() -> No
         assert conv.window_usage.budget > 7_000
         gateway.most = 100_000
         assert conv.run("And now?", provider=gateway.provider).failures == 0
+
+
+def test_attempts_that_all_failed_by_their_bytes_are_gone_on_with_and_can_be_undone() -> None:
+    gateway = Gateway(3_000)
+    with Conversation.open("memory:", "c", budget=10_000) as conv:
+        conv.extend(history(40))
+        with pytest.raises(ProviderError, match="next request begins with less: `undo` brings it back"):
+            conv.run("Hello", provider=gateway.provider, retry=AT_ONCE)
+        left = gateway.last_bytes
+        assert conv.run("Hello?", provider=gateway.provider, retry=AT_ONCE).failures > 0
+        assert len(json.dumps(gateway.provider.requests[3])) < 1.1 * left, "no attempt begins anew"
+        gateway.most = 100_000
+        with suppress(InvalidEdit):  # until there is no live edit
+            for _ in range(99):
+                conv.undo()
+        conv.run("And now?", provider=gateway.provider)
+        assert gateway.last_bytes > 2 * left
 
 
 def test_an_exception_of_a_framework_that_names_the_context_still_teaches_a_limit() -> None:

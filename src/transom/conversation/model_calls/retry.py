@@ -284,7 +284,8 @@ def _contradiction(said: Overflow, window: Window) -> str:
     if said.measured_in == "bytes":
         return (
             "the refusal says nothing of tokens, so it is about the bytes of the request: look what stands between "
-            "here and the model (a gateway), and how large a body it takes; images and files have the most bytes"
+            "here and the model (a gateway), and how large a body it takes; images and files have the most bytes. What "
+            "the attempts have left out stays out, so that the next request begins with less: `undo` brings it back"
         )
     if _has_more_beside(said, window):
         return (
