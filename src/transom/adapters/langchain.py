@@ -72,7 +72,8 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """As `wrap_model_call`. Plans are made in a worker thread."""
+        """Send the window in the place of the messages, and log the reply: the async form of `wrap_model_call`. Plans
+        are made in a worker thread."""
         call = await run_sync(self._begin, request)
         return await call.send_async(lambda messages: handler(request.override(messages=messages)), _reply)
 
@@ -86,7 +87,8 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> Any:
-        """As `wrap_tool_call`. The log is read and written in a worker thread."""
+        """Answer a readback tool, or log the result of another tool: the async form of `wrap_tool_call`. The log is
+        read and written in a worker thread."""
         if request.tool_call["name"] in READ_BACK:
             return await run_sync(self._readback, request)
         return await run_sync(self._logged, request, await handler(request))

@@ -81,7 +81,7 @@ class ModelCall:
             return answer
 
     async def send_async(self, ask: Callable[[list[Any]], Awaitable[R]], reply_of: Callable[[R], Any]) -> R:
-        """As `send`. Plans are made in a worker thread."""
+        """Ask the model, and log its reply: the async form of `send`. Plans are made in a worker thread."""
         while True:
             try:
                 answer = await ask(self.messages)
@@ -142,8 +142,9 @@ class ModelCall:
         return False
 
     async def failed_async(self, error: BaseException, *, may_ask_again: bool = True) -> bool:
-        """As `failed`, in a worker thread. For a cancellation, and any other `error` that is no Exception, `failed`
-        runs on the event loop: a cancelled task cannot wait for a thread."""
+        """Log a failure, and return whether the caller should send `messages` again: `failed`, in a worker thread, so
+        that the event loop is not blocked. For a cancellation, and any other `error` that is no Exception, `failed`
+        runs at once on the event loop: a cancelled task cannot wait for a thread."""
         failed = partial(self.failed, error, may_ask_again=may_ask_again)
         return await run_sync(failed) if isinstance(error, Exception) else failed()
 

@@ -195,7 +195,8 @@ class TransomModel(Model):
         tracing: Any,
         **state: Any,
     ) -> AsyncIterator[Any]:
-        """As `get_response`, event by event. After the first event nothing is tried again."""
+        """Send a window as `get_response` does, and yield the events of the response. The whole response is logged when
+        it is there. After the first event nothing is tried again."""
         rest = (model_settings, tools, output_schema, handoffs, tracing)
         if self._is_on_server(state):
             async for event in self._stream(system_instructions, input, *rest, **state):

@@ -55,7 +55,10 @@ Results = dict[str, Compared]
 
 
 def run(options: Compare) -> int:
-    """Compare and print. Exit code 1 if a window is invalid or over the budget, or if every call was refused."""
+    """Replay the conversations with each of the policies, and print a table with a row for each, and which to take.
+
+    Exit code 0 if every window is valid and within the budget, and not every call was refused; else 1.
+    """
     names = rows_of(_names(options.policies), options.model)
     budget = Budget(context=options.budget, prices=Prices.named(options.prices))
     with ProgressBar() as bar:

@@ -35,7 +35,10 @@ NEXT_COMMANDS = (
 
 
 def run(options: Demo) -> int:
-    """Replay the session; print the table, the chart, one window, and the commands to try next."""
+    """Replay the session; print the table, the chart, one window, and the commands to try next.
+
+    Exit code 0 if every window is valid and within the budget, and not every call was refused; else 1.
+    """
     outcome = replayed(Replay(files=[SESSION], budget=options.budget, policy=options.policy), transom_folder.DEMO)
     outcome = replace(outcome, files=(replace(outcome.files[0], file=DEMO),))  # the path in the package means nothing
     if options.json:

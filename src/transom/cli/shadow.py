@@ -26,8 +26,10 @@ MOST_CHANGED = 5
 
 
 def run(options: Shadow) -> int:
-    """Draw the sample, say what it costs, ask, and print the shares. Exit code 1 if the window does harm, or if no call
-    could be compared."""
+    """Draw the sample, say what it costs, ask whether to send it, and print the shares.
+
+    Exit code 1 if the window does harm, or if no call could be compared; else 0, also if the answer is no.
+    """
     check_files(options.files)
     provider = provider_named(options.model)
     policy = policy_named(options.policy)

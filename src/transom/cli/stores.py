@@ -196,7 +196,8 @@ def subagents_in(names: Iterable[str], session: str) -> list[str]:
 
 
 def short_id(name: str) -> str:
-    """Return an id as an error names it: a long one without its middle, so that its ends can be typed."""
+    """Return an id as an error names it: one of more than 80 characters without its middle, so that its ends can be
+    typed."""
     return name if len(name) <= MAX_LISTED_CHARACTERS else f"{name[:40]}…{name[-30:]}"
 
 

@@ -28,7 +28,8 @@ def prepare_streams() -> None:
 
 
 def one_line(text: str) -> str:
-    """Return a text from outside as one line that cannot move the cursor, ring the bell or change colours."""
+    """Return a text from outside as one line that cannot move the cursor, ring the bell or change colours: each
+    unprintable character becomes a blank, and the blanks at both ends are cut."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 

@@ -73,7 +73,8 @@ class Sender(BaseSender):
 
 
 class AsyncSender(BaseSender):
-    """As `Sender`, on an event loop: each method does the same."""
+    """Sends one request of a client as often as its exchange asks, on an event loop. Each method is the async form of
+    the method of `Sender`."""
 
     async def send(self, body: bytes | None) -> ServerAnswer:
         if self._response is not None:
@@ -121,9 +122,10 @@ def drive(exchange: Exchange, sender: Sender) -> ClientReply:
 
 
 async def drive_async(exchange: Exchange, sender: AsyncSender) -> ClientReply:
-    """As `drive`, on an event loop: each step in a worker thread, the waiting on the loop."""
-    from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - likewise
-    from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - anyio only on an event loop
+    """Run the steps of an exchange, and return the reply for the client: `drive` on an event loop. Each step runs in a
+    worker thread; sending, reading and waiting are done on the loop."""
+    from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
+    from transom.conversation.runs.async_driver import await_summary_async  # noqa: PLC0415 - likewise
 
     steps, outcome = exchange.steps(), None
     while True:
@@ -163,7 +165,8 @@ def relayed(exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], byt
 async def relayed_async(
     exchange: Exchange, begun: tuple[bytes, ...], read: Callable[[], Awaitable[bytes | None]]
 ) -> AsyncIterator[bytes]:
-    """As `relayed`, on an event loop."""
+    """Yield the bytes of a streamed reply for the client: `relayed` on an event loop. The log is written in a worker
+    thread."""
     from transom.conversation.event_loop_threads import in_thread  # noqa: PLC0415 - anyio only on an event loop
 
     error: BaseException | None = None

@@ -202,7 +202,7 @@ def opened(path: Path, label: str = "") -> Generator[OpenFile]:
 
 
 def label_of(stream: IO[Any]) -> str:
-    """Return the name of an open file or a stream for messages."""
+    """Return the name of an open file or a stream for messages: its own, such as "stdin", or "stream"."""
     name = getattr(stream, "name", None)
     return name.strip("<>") if isinstance(name, str) else "stream"
 

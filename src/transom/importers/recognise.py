@@ -181,8 +181,9 @@ def _report_left_out(where: str, left_out: str, options: ReadOptions) -> None:
 
 def session(kind: str, values: Iterable[object], where: str, name: str, options: ReadOptions) -> Iterator[Recorded]:
     """Yield the conversations of one session: first the session itself, with the id `name`, then one for each subagent,
-    with the id "NAME#SUBAGENT". If the lines are of one subagent alone, the id begins with the session's own id, which
-    the lines have. `kind`: the name of the session format; `values`: the lines, parsed; `where`: how errors name them.
+    with the id "NAME#SUBAGENT". If all lines are of one subagent that they name, its id begins with the session's own
+    id, which the lines have. `kind`: the name of the session format; `values`: the lines, parsed; `where`: how errors
+    name them.
 
     Messages that were taken back, or that their API would refuse, are left out, and reported to `options.on_skip`. The
     whole session is in memory; an import reads it line by line instead (`logs/import_session.py`).

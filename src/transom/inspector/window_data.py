@@ -190,8 +190,8 @@ class WindowReader:
         self._items = list(self._all_items())
 
     def data(self, first: int | None = None, count: int = ROWS_OF_PAGE, most: PieceLimit = SHORT_PIECES) -> WindowData:
-        """Return the window, with at most `count` of its rows, from index `first` on. None: from two rows before
-        the first one that is new or changed; if none is, the last rows.
+        """Return the window, with at most `count` of its rows, from index `first` on. `first` None: from two rows
+        before the first row that is new or changed; if there is no such row, the last rows.
 
         `most`: how much of each piece of a message a row has.
         """

@@ -85,7 +85,9 @@ Label = Annotated[str, Field(description="The block to show whole. Default: the 
 
 
 class StoreTools:
-    """The tools of the server: each method is a tool, and its docstring and annotations tell the client what it does.
+    """What the server offers: the tools (`search`, `read`, `grep`, `list`, `explain`, `notes`, `show_memory`), the
+    resources (`window`, `entry`, `summary`) and the prompt (`resume`). The docstrings and annotations of these methods
+    tell the client what they do.
 
     A method raises ToolError, or a TransomError, of one line for what it cannot do.
     """

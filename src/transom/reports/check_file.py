@@ -89,7 +89,8 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
         return parse_token_count(str(self.budget), "budget")
 
     def inputs(self) -> list[Path]:
-        """Return the paths of `files`, made relative to the folder of the file of checks. They may be folders."""
+        """Return the paths of `files`, from the folder of the file of checks; an absolute path stays. They may be
+        folders."""
         return [self.path.parent / name for name in self.files]
 
     def token_prices(self) -> TokenPrices:

@@ -33,6 +33,7 @@ class StoredLog(Protocol):
     A handle that knows entries belongs to their conversation for good. After that conversation was forgotten, `append`
     and `refresh` raise UnknownLog, even if a new conversation has the same name; `save_snapshot` stores nothing; and
     reading raises UnknownLog, or still returns entries that are in this process's memory or in a file that it has open.
+    A handle that knows no entry belongs to the conversation that has its name now.
     """
 
     @property
@@ -72,17 +73,18 @@ class StoredLog(Protocol):
         `expect` is the number of entries that the caller believes the stored log to have; so the seqs of the entries
         are `expect`, `expect` + 1, …. Without entries only that number is checked.
 
-        Raises Conflict, with nothing stored, if the log has another number; ValueError if the seqs are others;
-        InvalidMessage for an entry that is not JSON; UnknownLog as the class says; StoreUnavailable if the store cannot
-        be written now (disk full, locked, no connection).
+        Raises, with nothing stored: Conflict if the stored log has another number of entries (call `refresh` then);
+        ValueError if the seqs are others; InvalidMessage for an entry that is not JSON; UnknownLog if the conversation
+        of this handle was forgotten; StoreUnavailable if the store cannot be written now (disk full, locked, no
+        connection).
         """
         ...
 
     def refresh(self) -> int:
         """Take in the entries that others have appended, and return the new number of known entries.
 
-        Raises UnknownLog as the class says, StoreDamaged if entries that this handle knows are gone, and
-        StoreUnavailable.
+        Raises UnknownLog if the conversation of this handle was forgotten, StoreDamaged if entries that the handle
+        knows are gone, and StoreUnavailable if the store cannot be read now.
         """
         ...
 
@@ -285,7 +287,8 @@ LEASE_SECONDS = 30.0
 
 
 class LeasedLog(Protocol):
-    """A log of a store that has leases."""
+    """A log of a store that has leases. A lease is the right to run a conversation, which one holder at a time has
+    until a certain time. Appending needs none."""
 
     def take_lease(self, holder: str, seconds: float) -> str:
         """Take or renew the lease of this conversation for `seconds` from now, unless another holder has a lease that

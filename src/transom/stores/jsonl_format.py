@@ -40,7 +40,7 @@ class Header(Struct, frozen=True):
 
     @classmethod
     def new(cls, name: str, at: float) -> Header:
-        """Make the header of a log that is created now."""
+        """Make the header of a new log, with a new id. `at`: when it is created, in seconds since 1970."""
         return cls(VERSION, os.urandom(8).hex(), at, name)
 
 
@@ -84,10 +84,10 @@ def parse_header(raw: bytes) -> Header | None:
 
 
 class DamagedLine(ValueError):
-    """Something is wrong in a file, and not only its unfinished end.
+    """Raised if something is wrong in a file of a log, and not only its unfinished end.
 
-    `entries`: how many entries of the whole file, up to the last whole append before the damage, can be read; `end`:
-    the byte behind the last of them.
+    `at`: the byte at which the damaged line begins; `why`: what is wrong with it. `entries`: how many entries of the
+    whole file, up to the last whole append before the damage, can be read; `end`: the byte behind the last of them.
     """
 
     def __init__(self, at: int, why: object, entries: int, end: int) -> None:

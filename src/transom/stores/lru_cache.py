@@ -11,7 +11,8 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """Values by key. Any thread may use it. `most`: the greatest sum of the sizes of its values."""
+    """A cache of values by key. Any thread may use it. `most`: the greatest sum of the sizes of its values, in whatever
+    unit the caller gives them."""
 
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
@@ -27,8 +28,9 @@ class LruCache(Generic[K, V]):
             return self._values[key][0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Add a value, in place of an older one with this key. While all values together are larger than `most`, those
-        that were not used for longest are dropped; in the end the new one too, if it is larger by itself."""
+        """Add a value, in place of an older one with this key. `size`: counts against `most` of the cache. While all
+        values together are larger than that, those that were not used for longest are dropped; in the end the new one
+        too, if it is larger by itself."""
         with self._lock:
             self._drop(key)
             self._values[key] = value, size

@@ -195,8 +195,9 @@ class PostgresDatabase:
     def fetch(self, text: LiteralString, *parameters: object) -> list[Any]:
         """Execute one statement on a connection of the pool and return all its rows.
 
-        It may be executed twice if the connection breaks. Raises StoreUnavailable, StoreDamaged, InvalidSetting as
-        `run` does.
+        It may be executed twice if the connection breaks, so it must be safe to repeat. Raises StoreUnavailable if the
+        server cannot be reached or refuses, StoreDamaged if a table is missing or different, InvalidSetting if the
+        store is closed or was opened before a fork of this process.
         """
         return self.run(lambda db: self.rows(db, text, *parameters))
 

@@ -121,9 +121,12 @@ class PostgresIndex:
     def update(
         self, conversations: Iterable[str] | None = None, *, embedder: Embedder | None = None, most: int | None = None
     ) -> int:
-        """Index new entries, as `SearchIndex.update` says.
+        """Index the entries that were appended since the last update, as `SearchIndex.update` says. Return how many
+        entries this call has indexed, plus how many it has given vectors.
 
-        A damaged conversation is skipped with a warning, unless it was named: then StoreDamaged is raised.
+        `conversations`: only these; None: all. `embedder`: also store the vectors that entries lack. `most`: stop after
+        about this many entries. A damaged conversation is skipped with a warning, unless it is in `conversations`: then
+        StoreDamaged is raised.
         """
         names = None if conversations is None else list(conversations)
         done = 0

@@ -86,7 +86,9 @@ def encode_view(view: View) -> bytes:
 
 
 def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
-    """Decode a view from bytes of `encode_view`, on top of its log.
+    """Decode a view from bytes of `encode_view`.
+
+    `log`: the log of the view, from which it reads its entries. `counter`: the token counter by which it was counted.
 
     Raises ValueError if the bytes are damaged, or are not of this version of the library, this log and this token
     counter.

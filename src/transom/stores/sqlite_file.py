@@ -120,7 +120,8 @@ class SqliteFile:
 
     @contextmanager
     def writing_unsynced(self) -> Generator[sqlite3.Connection]:
-        """As `writing`, but the end does not wait for the disk: for what may be lost when power fails."""
+        """Hold the connection during the block, in a transaction, as `writing` does; but the commit does not wait for
+        the disk. It is for what may be lost when power fails."""
         self._check_place()
         with self.connection() as db:
             db.execute("PRAGMA synchronous = normal")

@@ -37,8 +37,8 @@ def request_attributes(request: Request) -> dict[str, Any]:
 
 
 def reply_message(text: str, reasoning: str, calls: Iterable[Raw], stop: str) -> str:
-    """The value of `gen_ai.output.messages` for a reply. Each of the `calls` has the keys id, name and arguments (a
-    JSON text). `stop`: why the model stopped, in our words."""
+    """Return the value of `gen_ai.output.messages` for a reply, a JSON text. `reasoning`: empty for none. Each of the
+    `calls` has the keys id, name and arguments (a JSON text). `stop`: why the model stopped, in our words."""
     parts: list[Raw] = []
     if reasoning:
         parts.append({"type": "reasoning", "content": reasoning})
@@ -49,7 +49,8 @@ def reply_message(text: str, reasoning: str, calls: Iterable[Raw], stop: str) ->
 
 
 def newest_user_message(request: Request) -> str:
-    """The value of `gen_ai.input.messages` for a run: the newest message of the user that its first request shows."""
+    """Return the value of `gen_ai.input.messages` for a run, a JSON text: a list with the newest message of the user
+    that `request`, the first of the run, shows; an empty list if it shows none."""
     messages = cast("list[Raw]", render(request.window)["messages"])
     newest = next((message for message in reversed(messages) if message["role"] == "user"), None)
     return to_json([] if newest is None else [_message(newest)])

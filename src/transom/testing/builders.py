@@ -30,8 +30,8 @@ class CallItem(Struct, frozen=True):
 
 
 class TurnItem(Struct, frozen=True, kw_only=True):
-    """A turn of the model to be written: what `says` returns, with the same meaning of the fields; `asks` are its
-    calls."""
+    """A turn of the model to be written: what `says` returns. `asks`: its calls; `thought`: its reasoning, empty for
+    none, which is signed for its prefix if `bound`; `answers`: the seq of the `Sent` that it replies to."""
 
     text: str = ""
     asks: tuple[CallItem, ...] = ()
