@@ -7,7 +7,8 @@ import pytest
 from transom.core.entry import Meta
 from transom.core.message import Assistant, Call, Head, Instruction, Reasoning, Text, ToolResult, User
 from transom.core.reducer import build_view
-from transom.core.tokens import Size, fact_size, replace_surrogates, trimmed_text
+from transom.core.tokens import Size, fact_size, replace_surrogates
+from transom.core.trims import trimmed_text
 from transom.testing import Entries, FakeClock, WordCounter, call, hidden, image, result, says, talk, user
 
 

@@ -10,7 +10,7 @@ from transom import Budget, Conversation, Policy, texts
 from transom.conversation.render_window import render
 from transom.core.edit import Trim
 from transom.core.message import Media, Text, ToolResult
-from transom.core.tokens import apply_trim
+from transom.core.trims import apply_trim
 from transom.errors import InvalidSetting
 from transom.policies.last_resort import LAST_RESORT
 from transom.strategies.shorten.forms import TOKEN_BYTES, Clip, Stub

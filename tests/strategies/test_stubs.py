@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proposals import WORDS, seen, target_of
 
 from transom.core.message import Text, ToolResult
-from transom.core.tokens import trimmed_text
+from transom.core.trims import trimmed_text
 from transom.strategies.text.shown_parts import ShownPart, shown_parts
 from transom.strategies.text.stubs import ending, outcome, shorten_to_lines, tool_words
 from transom.strategies.text.stubs import stub as stub_trim

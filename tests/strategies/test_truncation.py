@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from transom.core.tokens import trimmed_text
+from transom.core.trims import trimmed_text
 from transom.strategies.text.shown_parts import ShownPart
 from transom.strategies.text.truncation import halves, shorten
 from transom.texts import excerpt_marker

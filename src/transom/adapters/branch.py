@@ -16,8 +16,7 @@ from transom.conversation.conversation import Conversation
 from transom.core.edit import Trim
 from transom.core.entry import CallPlace
 from transom.core.message import Assistant, Fact, Instruction, Text, ToolResult, addressed_parts
-from transom.core.tokens import apply_trim
-from transom.core.trims import trims_of_entry
+from transom.core.trims import apply_trim, trims_of_entry
 from transom.core.view import View
 from transom.wire.fields import loaded
 from transom.wire.frameworks import FrameworkFormat, Piece

@@ -14,8 +14,8 @@ from transom.core.folded_slot import Path, make_folded, replace_in_folds
 from transom.core.message import ToolResult
 from transom.core.persistent import appended, vector
 from transom.core.summary import Summary
-from transom.core.tokens import apply_trim, part_bytes
-from transom.core.trims import AppliedTrim, Place, effective_trim, find_part, with_trim, without_trim
+from transom.core.tokens import part_bytes
+from transom.core.trims import AppliedTrim, Place, apply_trim, effective_trim, find_part, with_trim, without_trim
 from transom.core.unit import Slot, Unit, with_media_message, with_trims
 from transom.core.view_builder import ViewBuilder, with_range
 

@@ -12,8 +12,8 @@ from transom.core.entry import Entry
 from transom.core.log import no_entry
 from transom.core.message import Assistant, Other
 from transom.core.slot_table import SlotTable
-from transom.core.tokens import MESSAGE_BYTES, apply_trim, fact_size, part_bytes, text_bytes
-from transom.core.trims import find_part
+from transom.core.tokens import MESSAGE_BYTES, fact_size, part_bytes, text_bytes
+from transom.core.trims import apply_trim, find_part
 from transom.core.unit import FoldedSlot, pinned_units_in, without_excerpted
 
 

@@ -24,8 +24,8 @@ from transom.core.message import Assistant, Opaque
 from transom.core.persistent import IntVector, index_after
 from transom.core.prefix_fingerprint import extended
 from transom.core.summary import Summaries, Summary
-from transom.core.tokens import ZERO, FormatCounter, Size, apply_trim
-from transom.core.trims import find_part
+from transom.core.tokens import ZERO, FormatCounter, Size
+from transom.core.trims import apply_trim, find_part
 from transom.core.unit import FoldedSlot, Slot, Unit, new_unit
 from transom.core.usage import TotalUsage
 

@@ -1,8 +1,8 @@
-"""Counts sizes: tokens, bytes, images, messages. And applies trims to parts, because a trimmed part has another size.
+"""Counts sizes: tokens, bytes, images, messages.
 
-Each text is counted by itself. A message adds 4 tokens, a request 3. An image or file counts as 1,000 tokens,
-unless the counter of a dialect knows better; its base64 is never counted as text. Sizes are raw: they are calibrated
-only where they are compared with a limit.
+Each text is counted by itself. A message adds 4 tokens, a request 3. An image or file counts as 1,000 tokens, unless
+the counter of a dialect knows better; its base64 is never counted as text. Sizes are raw: they are calibrated only
+where they are compared with a limit.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from transom.core import message as m
 from transom.core.codec import plain
-from transom.core.edit import Fold, Span, Trim
+from transom.core.edit import Fold, Trim
 from transom.core.entry import Body
 from transom.core.tool import is_neutral
-from transom.texts import UNNAMED, gap_mark
+from transom.texts import UNNAMED
 
 MESSAGE_TOKENS = 4
 """Tokens that each message has beside its texts."""
@@ -117,31 +117,6 @@ def part_bytes(part: m.Addressed) -> int:
         return text_bytes(part.args)
     size = sum(text_bytes(text) for text in m.strings_in(part.raw))
     return max(size, MEDIA_BYTES) if isinstance(part, m.Media) else size
-
-
-def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
-    """The text as a trim shows it: the pieces `keep` in order, with `note` in the first gap and a short mark in each
-    later one. Without pieces, the note alone."""
-    if not keep:
-        return note
-    pieces, at, noted = list[str](), 0, False
-    for start, end in (*keep, (len(text), len(text))):
-        if start > at:
-            pieces.append(gap_mark(pieces[-1]) if noted else note)
-            noted = True
-        pieces.append(text[start:end])
-        at = end
-    return "".join(pieces)
-
-
-def apply_trim(part: m.Addressed, trim: Trim) -> m.Addressed | None:
-    """The part as a trim shows it: of a text some pieces and the note; of a call the call with the note as its
-    arguments; of reasoning None, because it is dropped; of any other part a text, the note."""
-    if isinstance(part, m.Text):
-        return m.Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
-    if isinstance(part, m.Call):
-        return m.Call(part.id, part.name, trim.note, part.extra, part.legacy)
-    return None if isinstance(part, m.Reasoning) else m.Text(trim.note)
 
 
 class FormatCounter:

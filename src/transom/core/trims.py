@@ -1,5 +1,5 @@
-"""The trims of a unit that apply: which of several on one part is in effect, and what a trimmed fact shows. Also finds
-the part at an address."""
+"""Applies trims: what a trimmed text, part or fact shows, and which of several trims on one part is in effect. Also
+finds the part at an address."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core.edit import Trim
+from transom.core.edit import Span, Trim
 from transom.core.entry import Entry
-from transom.core.message import Address, Addressed, Assistant, Fact, Reasoning, addressed_parts
+from transom.core.message import Address, Addressed, Assistant, Call, Fact, Reasoning, Text, addressed_parts
 from transom.core.persistent import IdentityKey, appended, index_after, spliced
-from transom.core.tokens import apply_trim
+from transom.texts import gap_mark
 
 Place = tuple[int, Address]
 """One part of a conversation: the seq of its entry, and its address in it."""
@@ -23,6 +23,31 @@ Place = tuple[int, Address]
 
 Rank = tuple[int, str, tuple[tuple[int, int], ...]]
 """The bytes, note and spans of a trim. Of several trims on one part, that with the lowest rank is in effect."""
+
+
+def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
+    """The text as a trim shows it: the pieces `keep` in order, with `note` in the first gap and a short mark in each
+    later one. Without pieces, the note alone."""
+    if not keep:
+        return note
+    pieces, at, noted = list[str](), 0, False
+    for start, end in (*keep, (len(text), len(text))):
+        if start > at:
+            pieces.append(gap_mark(pieces[-1]) if noted else note)
+            noted = True
+        pieces.append(text[start:end])
+        at = end
+    return "".join(pieces)
+
+
+def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
+    """The part as a trim shows it: of a text some pieces and the note; of a call the call with the note as its
+    arguments; of reasoning None, because it is dropped; of any other part a text, the note."""
+    if isinstance(part, Text):
+        return Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
+    if isinstance(part, Call):
+        return Call(part.id, part.name, trim.note, part.extra, part.legacy)
+    return None if isinstance(part, Reasoning) else Text(trim.note)
 
 
 class AppliedTrim(Struct, frozen=True, gc=False, array_like=True):

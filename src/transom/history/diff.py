@@ -18,7 +18,8 @@ from transom import texts
 from transom.core import message as m
 from transom.core.edit import Fold, Span, Trim
 from transom.core.policy import Target
-from transom.core.tokens import apply_trim, part_bytes
+from transom.core.tokens import part_bytes
+from transom.core.trims import apply_trim
 from transom.core.unit import Slot, Unit
 from transom.core.view import View
 from transom.errors import InvalidMessage

@@ -19,7 +19,7 @@ from transom.core.edit import Edit, Fold, Trim
 from transom.core.message import Assistant
 from transom.core.policy import Target
 from transom.core.ranges import Share
-from transom.core.tokens import trimmed_text
+from transom.core.trims import trimmed_text
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.strategies.candidates import MIN_ROOM, free_room, size_behind_fold, unsent_units

@@ -15,8 +15,8 @@ from transom.clock import Clock
 from transom.core.edit import Trim
 from transom.core.entry import Body, Entry, Meta
 from transom.core.message import Assistant, Call, Media, Part, Reasoning, Text, ToolResult, User
-from transom.core.tokens import FormatCounter, TokenCounter, apply_trim
-from transom.core.trims import find_part
+from transom.core.tokens import FormatCounter, TokenCounter
+from transom.core.trims import apply_trim, find_part
 from transom.testing.fakes import FakeClock, WordCounter
 
 

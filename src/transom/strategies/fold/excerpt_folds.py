@@ -13,7 +13,8 @@ from transom import texts
 from transom.core.edit import Edit, Fold
 from transom.core.message import Call, Fact, Media, Note, Reasoning, Text, addressed_parts, own_text, role_of
 from transom.core.policy import Target
-from transom.core.tokens import Size, trimmed_text
+from transom.core.tokens import Size
+from transom.core.trims import trimmed_text
 from transom.core.unit import FoldedSlot, Slot, Unit, pinned_units_in
 from transom.core.view import View
 from transom.strategies.candidates import fold_text_size, slots_before_newest

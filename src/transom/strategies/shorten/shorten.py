@@ -19,8 +19,8 @@ from transom.core.edit import Edit, Trim
 from transom.core.message import Text
 from transom.core.policy import Target
 from transom.core.ranges import Count, Share, check_ranges
-from transom.core.tokens import ZERO, Size, part_bytes, text_bytes, trimmed_text
-from transom.core.trims import effective_trim, find_part
+from transom.core.tokens import ZERO, Size, part_bytes, text_bytes
+from transom.core.trims import effective_trim, find_part, trimmed_text
 from transom.core.view import View
 from transom.errors import InvalidSetting, quote
 from transom.strategies.candidates import is_worth_a_batch

@@ -14,7 +14,7 @@ from transom import texts
 from transom.core.edit import Span, Trim
 from transom.core.message import Text, ToolResult
 from transom.core.policy import Target
-from transom.core.tokens import trimmed_text
+from transom.core.trims import trimmed_text
 from transom.core.view import View
 from transom.strategies.text.shown_parts import ShownPart
 from transom.strategies.text.spans import joined

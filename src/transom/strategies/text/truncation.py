@@ -8,7 +8,7 @@ from functools import partial
 from transom import texts
 from transom.core.edit import Span, Trim
 from transom.core.policy import Target
-from transom.core.tokens import trimmed_text
+from transom.core.trims import trimmed_text
 from transom.strategies.text.shown_parts import ShownPart
 
 LINE_WITHIN = 0.15
