@@ -377,8 +377,8 @@ _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MU
 
 
 def quotes_in(text: str) -> list[str]:
-    """The parts of a fold's text that are words of the entries themselves: the quotes of a record, and the summary in
-    front of it. If the text is no record, all of it but its references."""
+    """The parts of a fold's text that are words of the entries themselves: the quotes of a record, without those that
+    say how a call ended, and the summary in front of it. If the text is no record, all of it but its references."""
     if (record := _RECORD.search(text)) is None:
         return [_NAMED.sub("", text)]
     before = text[: record.start()]

@@ -549,8 +549,8 @@ class Conversation:
         view: View | None = None,
     ) -> Window:
         """The window that `request` would send now, or on another `view` of this log. `tools`, `state`: as for
-        `request`. Nothing is appended, and no model is asked: a compaction that waits for a new summary is shown
-        without it. Raises BudgetImpossible; InvalidSetting if `view` is no View."""
+        `request`, also where they are wrong. Nothing is appended, and no model is asked: a compaction that waits for a
+        new summary is shown without it. Raises BudgetImpossible; InvalidSetting if `view` is no View."""
         return self._planner.window(tools, state, None if view is None else check.view("view", view))
 
     @_locked
@@ -738,7 +738,7 @@ class Conversation:
     def require_approval(self, call_id: str) -> int:
         """In your own loop: log that an open tool call waits for a person; it is in `pending` then. It returns at once,
         with the number of the entry. `run` does this by itself. Raises InvalidMessage if no open call has this id, or
-        if that call waits or was approved already."""
+        if the call waits already or somebody has decided about it."""
         return approvals.require_approval(self._writer, check.call_id(call_id))
 
     @_locked

@@ -31,7 +31,8 @@ _logger = logging.getLogger(__name__)
 
 
 class ConversationRecorded(Struct, frozen=True):
-    """A fact is in the log: ours, or another writer's."""
+    """A fact is in the log: ours, or another writer's. `entry`: the entry of the log. `created_at`: its time, in
+    UTC."""
 
     entry: Entry
     """The entry of the log."""
@@ -43,7 +44,9 @@ class HistoryCurated(Struct, frozen=True):
     """Edits were logged, by a plan or without one. They need not change what the model sees: a pin of a visible message
     does not.
 
-    The two counts are the messages before and after everything that was logged together, so notes count too.
+    `prompt_name`: the name of the log. `strategy`: the name of the policy. `edits`: the entries of the edits.
+    `original_count`, `curated_count`: the messages of the window before and after everything that was logged together,
+    so notes count too.
     """
 
     prompt_name: str
@@ -61,7 +64,8 @@ class HistoryCurated(Struct, frozen=True):
 
 
 class UsageChanged(Struct, frozen=True):
-    """The status of the window has changed: "normal", "warning", "compacting"."""
+    """The status of the window has changed: it was `before`, and is `usage.status` now ("normal", "warning" or
+    "compacting")."""
 
     before: str
     """The status before."""

@@ -281,7 +281,8 @@ class RequestPlanner:
         opening, of what is found once in this process.
 
         A request is searched if it has fewer messages than the last one that was searched, or at least twice as many: a
-        search reads all of it."""
+        search reads all of it. Once something was found, none is searched any more.
+        """
         self._warn_of_left_out_tools(request.window.view.head.tools)
         messages = request.window.size.messages
         if self._has_warned or self._looked_at <= messages < 2 * self._looked_at:

@@ -122,7 +122,8 @@ class AsyncSteps:
         return await in_thread(partial(self._advance, self._steps.send, outcome))
 
     async def throw(self, reason: BaseException) -> Batch:
-        """Throw the reason to stop into the run; return what it yields next. In the end the run raises it again."""
+        """Throw the reason to stop into the run; return what it yields next. When the run has closed what is open, it
+        raises the reason again, here or from a later `send`."""
         assert self._steps is not None
         try:
             return await in_thread(partial(self._advance, self._steps.throw, reason))

@@ -108,8 +108,8 @@ def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
 
 
 class HeadTail(Struct, frozen=True, kw_only=True):
-    """Keeps the first `first` and the last `last` units, and always the newest. It leaves out what is between, an older
-    omission included.
+    """Keeps the first `first` and the last `last` units, and always the newest and what is protected. It leaves out
+    what is between, an older omission included.
 
     With `tokens`, `first` and `last` count tokens instead of units: whole units stay as long as they fit. As long as
     the window fits, nothing happens if the omission lowers the pressure by less than `least`.
@@ -130,8 +130,9 @@ class HeadTail(Struct, frozen=True, kw_only=True):
 
 
 class Rounds(Struct, frozen=True, kw_only=True):
-    """Keeps the last `last` rounds and leaves out what is older. A round is a user message and everything up to the
-    next one. As long as the window fits, nothing happens if the omission lowers the pressure by less than `least`."""
+    """Keeps the last `last` rounds, and what is protected, and leaves out what is older. A round is a user message and
+    everything up to the next one. As long as the window fits, nothing happens if the omission lowers the pressure by
+    less than `least`."""
 
     last: Positive = 4
     least: Share = 0.1

@@ -162,7 +162,8 @@ class Index:
             self.words.update(view, self)
 
     def at(self, view: View, seq: int) -> Indexed:
-        """What the index holds of an entry; an entry that is older than the index is read now."""
+        """What the index holds of an entry. An entry that is not in the index, because it is too old or only planned,
+        is read now."""
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
             found = self._read(view, view.fetch(seq))
@@ -184,8 +185,8 @@ class Index:
         ]
 
     def forget_older(self) -> None:
-        """Keep no more of the older entries than `OLDER` allows. Called between choices of passages: within one, two
-        large entries in turn would push each other out and be read again each time."""
+        """Keep no more of the cached older entries than `OLDER` allows. To be called between choices of passages:
+        within one, two large entries in turn would push each other out and be read again each time."""
         while self._older_tokens > OLDER * self.reach:
             self._older_tokens -= self._older.pop(next(iter(self._older))).tokens
 
@@ -212,7 +213,8 @@ class Index:
         return weights[min(len(weights) - 1, self._mentions.get(name, 1))]
 
     def last_changes(self) -> dict[str, int]:
-        """The files and objects that calls changed, each with the entry of the last call; failed calls count."""
+        """The files and objects that the calls of indexed turns changed, each with the entry of the last such turn.
+        Failed calls count."""
         return {name: entries[-1] for name, entries in self._changed.items()}
 
     def add(self, view: View, entry: Entry) -> None:

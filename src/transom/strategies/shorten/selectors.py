@@ -100,7 +100,7 @@ class OldResults(Struct, frozen=True, kw_only=True):
 
 class LargeOldResults(Struct, frozen=True, kw_only=True):
     """Results that are more than twice as long as a stub with a preview of `preview` tokens would be (as opencode
-    does), the newest first.
+    does), those of the newest turn first.
 
     A turn is left out if the results behind it have no more than min(`keep`, `keep_share` of the usable tokens) tokens
     together, or if it may not be trimmed (see `may_trim`); a result if its tool reads the log back.
@@ -205,9 +205,9 @@ class PartsOf(Struct, frozen=True):
 
 
 class Duplicates(Struct, frozen=True):
-    """Texts of results that are equal to a text of a newer result, if they have `tokens` or more. Their markers name
-    the newest result with this text. A text is left out if the window shows more of it than of that newest one, and if
-    it may not be trimmed (see `may_trim`)."""
+    """Texts of results that are equal to a text of a newer result, if they have `tokens` or more, the newest first.
+    Their markers name the newest result with this text. A text is left out if the window shows more of it than of that
+    newest one, or if it may not be trimmed (see `may_trim`)."""
 
     tokens: Count = 100
 
@@ -223,7 +223,7 @@ class Duplicates(Struct, frozen=True):
 
 
 class Superseded(Struct, frozen=True, kw_only=True):
-    """Results of reads, and arguments of writes, that later calls have made useless.
+    """Results of reads, and arguments of writes, that later calls have made useless, the newest first.
 
     - The result of a read is useless if the same call with the same arguments was made again; but not if the later
       result has less than half of its tokens, such as "unchanged". It is useless too if its file was written and then

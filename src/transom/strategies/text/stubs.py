@@ -104,8 +104,8 @@ def key_line(text: str) -> str:
 
 
 def outcome(result: ToolResult, tool: str = "") -> str:
-    """How a call ended, in a word or two: "exit code 1"; "failed" if it failed without an exit code, or with 0; empty
-    if nothing is known."""
+    """How a call ended, in a word or two: its exit code, also of a success ("exit code 0"); "failed" if it failed
+    without an exit code, or with 0; empty if nothing is known."""
     code, failed = ending(result, tool)
     return "failed" if failed and not code else "" if code is None else f"exit code {code}"
 
