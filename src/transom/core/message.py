@@ -416,7 +416,7 @@ def with_pending_calls(turn: Assistant, made: Iterable[str], closed: Iterable[st
 
 def continued(turn: Assistant, more: Assistant) -> Assistant:
     """One turn of two: `turn`, and `more`, with which it goes on in another message. A bar in `order` says where `more`
-    begins."""
+    begins. All other fields are those of `turn`."""
     return replace(
         turn,
         parts=turn.parts + more.parts,

@@ -23,11 +23,11 @@ class OpenTurns(Protocol):
 
     @property
     def open_units(self) -> tuple[int, ...]:
-        """The keys of the units of these turns."""
+        """The keys of the units whose turns have calls that wait for results."""
         ...
 
     def open_unit(self, key: int) -> Unit:
-        """The unit of one of these turns, with its entries."""
+        """The unit with this key, which is one of `open_units`, with its entries."""
         ...
 
 

@@ -45,7 +45,8 @@ class Draft:
         return other
 
     def become(self, tried: Draft) -> None:
-        """Take over the entries and the view of a copy on which something was tried."""
+        """Take over the entries and the view of `tried`, a copy of this draft on which something was tried. Both have
+        the same list of entries then, so `tried` must not be used any more."""
         self.view, self.entries = tried.view, tried.entries
 
     def add(self, body: Body) -> None:

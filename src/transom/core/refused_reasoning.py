@@ -39,8 +39,9 @@ def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -
 def after_reply(known: Mapping[str, int], model: str, *, has_reasoning: bool) -> Mapping[str, int]:
     """What is known of models (see `after_refusal`) after one of them has answered.
 
-    If its request had reasoning, it takes reasoning: nothing is known of it any more. If its request had none, and its
-    reply has some (`has_reasoning`), that is `NEW_REASONING`.
+    Its state before says what the request had. With `SOME_LEFT` or `NEW_REASONING` the request had reasoning: so the
+    model takes reasoning, and nothing is known of it any more. With `NONE_LEFT` the request had none: if the reply has
+    some (`has_reasoning`), the state is now `NEW_REASONING`. Otherwise nothing changes.
     """
     found = known.get(model)
     if found in (SOME_LEFT, NEW_REASONING):  # it has taken reasoning

@@ -94,7 +94,8 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Its facts without trims. Not for a unit that a fold hides: ask the view for its entries."""
+        """The facts of the unit without trims: the message, then the results. Not for a unit that a fold hides: ask the
+        view for its entries."""
         entries: Any = self.entries
         assert entries, "a unit in a fold has no entries: ask the view"
         return tuple(map(_body, entries))
@@ -118,8 +119,8 @@ class Unit(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=0):
         return effective_trims(self.trims)
 
     def shown_facts(self) -> tuple[Fact, ...]:
-        """Its facts as the window shows them: trimmed, and without reasoning that is hidden. Not for a unit that a fold
-        hides."""
+        """The facts of the unit as the window shows them: trimmed, and without reasoning that is hidden. Not for a unit
+        that a fold hides."""
         best = self.effective_trims() if self.trims else None
         if not best and not self.signature_stale:
             return self.facts

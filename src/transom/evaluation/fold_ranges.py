@@ -41,7 +41,7 @@ class FoldRanges:
         return range_text(self._first[keys[0]], max(self._last[key] for key in keys))
 
     def about(self, edit: Edit) -> str:
-        """Name the entries that an edit is about; of an undo, the entry that is the edit."""
+        """Name the entries that an edit is about; for an undo, the entry of the edit that it takes back."""
         if isinstance(edit, Fold):
             return self.text(edit)
         return f"the edit in entry {edit.edit}" if isinstance(edit, Undo) else f"entry {edit.entry}"

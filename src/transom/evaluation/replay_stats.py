@@ -93,7 +93,7 @@ def newest_fold(window: Window) -> int:
 
 
 def replay_stats(window: Window, *, newest_before: int) -> ReplayStats:
-    """Return the figures of one sent call.
+    """Return the figures of one sent call, without `invalid`, `over` and `seconds`, which the window does not tell.
 
     `newest_before`: the seq of the newest fold of the windows before it, or -1.
     """

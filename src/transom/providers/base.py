@@ -59,13 +59,16 @@ class Provider(Protocol):
     def complete(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> object:
-        """Send the request and return the whole reply."""
+        """Send the request and return the whole reply, as an object of an SDK or a dict. Raises ProviderError and
+        nothing else. `request`, `max_tokens`, `timeout`: see the class."""
         ...
 
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> Iterator[object]:
-        """Send the request and yield the chunks of the reply."""
+        """Send the request and yield the chunks or events of the reply as they come, objects or dicts. Closing the
+        iterator closes the connection. Raises ProviderError and nothing else. `request`, `max_tokens`, `timeout`: see
+        the class."""
         ...
 
     async def acomplete(
@@ -89,7 +92,8 @@ class Compacts(Protocol):
     """
 
     def compact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
-        """Have the messages of a request compacted."""
+        """Have the messages of a request compacted, and return the answer, as an object of an SDK or a dict. Raises
+        ProviderError and nothing else."""
         ...
 
     async def acompact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:

@@ -105,7 +105,8 @@ def check_search(query: object, filters: object, limit: object) -> SearchFilters
 
 
 def fts_filter_of(db: sqlite3.Connection, filters: SearchFilters, logs: Sequence[int] | None) -> FtsFilter:
-    """Translate filters. `logs`: the ids of the conversations in the index; None: all.
+    """Translate filters into an FtsFilter. `logs`: the ids of the conversations in the index; None: all. With dates, it
+    reads from `db` which rows are between them.
 
     Entries are stored in the order of their times, nearly. So the first and the last row between the dates leave out
     most rows of other times.

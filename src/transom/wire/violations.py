@@ -42,7 +42,8 @@ _NAMES: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 
 class Must(NamedTuple):
-    """What a field must be, and the rule that says so. `be`: a type, or a pattern that its text must match."""
+    """What a field must be, and the rule that says so. `be`: a type, several types, or a pattern that its text must
+    match as a whole."""
 
     rule: str
     be: re.Pattern[str] | type | tuple[type, ...]

@@ -56,7 +56,8 @@ class AnthropicCounter(DialectCounter):
             self.request = REQUEST_TOKENS + MESSAGE_TOKENS + self.count(texts.CONTINUE)
 
     def image(self, width: int, height: int) -> int:
-        """The tokens of an image: its pixels ÷ 750, at most 1,600: the provider scales larger images down."""
+        """The tokens of an image: its pixels ÷ 750, rounded up, but at most 1,600, because the provider scales larger
+        images down."""
         return min(1_600, ceil(width * height / 750))
 
     def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:

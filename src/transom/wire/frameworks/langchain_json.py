@@ -54,8 +54,8 @@ def messages_in(value: object) -> list[object] | None:
 
 
 def message(value: object) -> Raw | None:
-    """Translate a LangChain message to an OpenAI Chat message; None for a removal, which has no content of its own, and
-    for a message without a role that we know."""
+    """Translate a LangChain message to an OpenAI Chat message. None for a `RemoveMessage`, which has no content of its
+    own, and for a message without a role that we know."""
     kind, data = _opened(value)
     role = _ROLES.get(kind, "") or data.get("role")
     if kind == "remove" or not isinstance(role, str):

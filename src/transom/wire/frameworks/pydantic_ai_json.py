@@ -52,10 +52,11 @@ def to_chat(values: Iterable[object]) -> Iterator[Raw]:
 
 
 def from_chat(messages: Iterable[tuple[Raw, float]]) -> Iterator[Raw]:
-    """Translate OpenAI Chat messages to requests and responses.
+    """Translate OpenAI Chat messages to requests and responses, as dicts in the form that the docstring of this module
+    names.
 
-    Each message comes with its time in seconds since the epoch. Messages between two of the model become the parts of
-    one request.
+    Each message comes with its time in seconds since the epoch. A message of the model becomes a response. The messages
+    between two of the model become the parts of one request, which has the time of the first of them.
     """
     names: dict[str, str] = {}  # of the tools, by the id of the call
     waiting: list[Raw] = []

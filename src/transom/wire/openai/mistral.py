@@ -55,11 +55,13 @@ class MistralDialect(OpenAIChatDialect, frozen=True):
         return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == DIALECT_NAME else texts.CONTINUE
 
     def render_head(self, head: Head) -> list[Rendered]:
-        """The messages for the instructions, all of them with the role system."""
+        """The messages for the instructions, all of them with the role system (M4), without keys that Mistral does not
+        know (M5)."""
         return [Rendered(_strict(message)) for message, _ in super().render_head(head)]
 
     def render_unit(self, unit: Unit) -> list[Rendered]:
-        """The messages of a unit, with call ids of nine letters and digits."""
+        """The messages of a unit as Mistral takes them: with call ids of nine letters and digits (M1), without keys
+        that it does not know (M5), and an instruction as a marked user message."""
         return [Rendered(_as_user_message(_strict(message))) for message, _ in super().render_unit(unit)]
 
     def join(self, messages: Sequence[Rendered]) -> list[Raw]:
