@@ -15,6 +15,7 @@ from conversation_files import chat, write_jsonl
 
 from transom import Conversation
 from transom.cli import main
+from transom.core.entry import Meta
 from transom.stores import open_store
 
 
@@ -219,15 +220,17 @@ def test_a_session_is_forgotten_with_its_subagents(run, with_subagents, monkeypa
 
 
 def test_sub_agents_of_a_run_are_its_subagents_too(run, folder):
-    names = ["trip", "trip/look 7.0", "trip/look 7.0/deep er 3.1", "trip/other", "trip@41", "trips/look 7.0"]
-    write_jsonl("chats.jsonl", *({"id": name, "messages": chat(1)} for name in names))
-    assert run("import", "chats.jsonl", "--store", "a.db")[0] == 0
+    agents = {"trip/look 7.0": "look", "trip/look 7.0/deep er 3.1": "deep er", "trips/look 7.0": "look"}
+    for name in (*agents, "trip", "trip/other", "trip@41", "trip/release 1.0"):
+        with Conversation.open("sqlite:///a.db", name, budget=10_000) as conversation:
+            conversation.tags = Meta(agent_id=agents.get(name, ""))
+            conversation.user("Hi")
     code, _, err = run("forget", "trip", "--yes", "--store", "a.db")
     said = "transom: 2 subagents of it stay: trip/look 7.0, trip/look 7.0/deep er 3.1; --subagents forgets them too\n"
     assert (code, err) == (0, said)
     assert run("log", "trip", "--store", "a.db")[0] == 2
     assert run("forget", "trip/look 7.0", "--subagents", "--yes", "--store", "a.db")[0] == 0
-    assert sorted(ids(run, "a.db").split(", ")) == ["trip/other", "trip@41", "trips/look 7.0"]
+    assert sorted(ids(run, "a.db").split(", ")) == ["trip/other", "trip/release 1.0", "trip@41", "trips/look 7.0"]
     assert run("log", "ips/look", "--store", "a.db")[0] == 0
 
 

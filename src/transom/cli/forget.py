@@ -72,7 +72,7 @@ def _forget_conversation(options: Forget, part: str) -> int:
     with existing_store(url) as store:
         name, entries = part, None
         names = store.names()
-        subagents = subagents_in(names, name)
+        subagents = subagents_in(store, name)
         if name not in names and _forget(store, name):
             done = f"{one_line(name)}: not there, leftovers removed"
         elif name not in names and subagents and options.subagents:
@@ -82,8 +82,8 @@ def _forget_conversation(options: Forget, part: str) -> int:
             ):
                 return 1
         else:
-            name = find_name(names, name, url)
-            subagents = subagents_in(names, name)
+            name = find_name(store, name, url)
+            subagents = subagents_in(store, name)
             with suppress(StoreDamaged):
                 entries = len(store.open(name))
             content = "damaged" if entries is None else counted(entries, "entry", "entries")

@@ -16,7 +16,7 @@ def run(options: Fork) -> int:
     url = store_url(options.store)
     at = None if options.at is None else entry_number(options.at)
     with existing_store(url) as store:
-        source = store.open(find_name(store.names(), options.id, url))
+        source = store.open(find_name(store, options.id, url))
         with at_work("copying the log"):
             fork = fork_log(store, source, at=at, name=options.name)
         copied = len(fork) - 1

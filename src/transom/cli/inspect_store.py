@@ -28,7 +28,7 @@ def run(options: Inspect) -> int:
         o200k().count("ready")  # loads the tokenizer, so that the first window need not wait for it
     url = store_url(options.store)
     with existing_store(url) as store:
-        conversation = None if options.id is None else find_name(store.names(), options.id, url)
+        conversation = None if options.id is None else find_name(store, options.id, url)
         try:
             listening = listen(options.port)
         except OSError as problem:

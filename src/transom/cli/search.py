@@ -27,7 +27,7 @@ def run(options: Search) -> int:
     checked_filters({"roles": options.role or ()})
     url = store_url(options.store)
     with existing_store(url) as store:
-        name = None if options.conversation is None else find_name(store.names(), options.conversation, url)
+        name = None if options.conversation is None else find_name(store, options.conversation, url)
         filters = SearchFilters(
             conversations=None if name is None else (name,),
             user_id=options.user,

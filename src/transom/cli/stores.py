@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +14,7 @@ from transom.cli.next_commands import program_name
 from transom.cli.streams import counted, print_notice
 from transom.cli.transom_folder import FOLDER, make_folder, url_of
 from transom.core.view import View
-from transom.errors import InvalidSetting, UnknownLog, listed
+from transom.errors import InvalidSetting, StoreDamaged, UnknownLog, listed
 from transom.stores import Store, StoredLog, open_store, open_view
 from transom.stores.files import absolute_path
 from transom.stores.postgres_url import place_of, without_password
@@ -98,7 +98,7 @@ def open_log(store: str | None, part: str) -> Generator[StoredLog]:
     match, InvalidSetting if there is no store or if `part` is empty."""
     url = store_url(store)
     with existing_store(url) as opened:
-        yield opened.open(find_name(opened.names(), part, url))
+        yield opened.open(find_name(opened, part, url))
 
 
 @contextmanager
@@ -153,23 +153,24 @@ def _check_exists(url: str) -> None:
         raise InvalidSetting(f"store {url!r}: there is nothing there: the file is empty")
 
 
-def find_name(names: list[str], part: str, url: str) -> str:
+def find_name(store: Store, part: str, url: str) -> str:
     """Return the name that is `part`, or the only one that contains it. A session and its subagents count as one: the
     session is returned.
 
-    `names`: those in the store; `url`: of the store, for errors. Raises UnknownLog if no name or several match, and if
-    `part` is the id of a session of which the store has only subagents: no other conversation is taken for one that
-    may just have been forgotten. Raises InvalidSetting if `part` is empty, because every name contains it.
+    `url`: of the store, for errors. Raises UnknownLog if no name or several match, and if `part` is the id of a session
+    of which the store has only subagents: no other conversation is taken for one that may just have been forgotten.
+    Raises InvalidSetting if `part` is empty, because every name contains it.
     """
     check_part(part)
+    names = store.names()
     if part in names:
         return part
-    if subagents := subagents_in(names, part):
+    if subagents := subagents_in(store, part):
         shown = listed(subagents, MAX_LISTED_IDS, show=short_id)
         raise UnknownLog(f"no conversation {part!r} in {place_of(url)}; it has subagents of it: {shown}")
     matching = [name for name in names if part in name]
     shortest = min(matching, key=len, default="")
-    if matching and len(subagents_in(matching, shortest)) == len(matching) - 1:
+    if matching and {shortest, *subagents_in(store, shortest)}.issuperset(matching):
         return shortest
     if matching:
         raise UnknownLog(
@@ -188,11 +189,23 @@ def find_name(names: list[str], part: str, url: str) -> str:
     )
 
 
-def subagents_in(names: Iterable[str], session: str) -> list[str]:
-    """Return the names among these that are of subagents of a session: imported ones (`SESSION#AGENT`), and those that
-    a run has called (`SESSION/TOOL 7.0`)."""
-    called = re.compile(rf"{re.escape(session)}/.+ \d+\.\d+", re.DOTALL)
-    return [name for name in names if name.startswith(f"{session}#") or called.fullmatch(name)]
+def subagents_in(store: Store, session: str) -> list[str]:
+    """Return the names of the subagents of a session in the store: imported ones (`SESSION#AGENT`), and those that a
+    run has called (`SESSION/TOOL 7.0`). A user's conversation may be called so too: only the entries of a subagent name
+    its tool as the agent."""
+    called = re.compile(rf"{re.escape(session)}/(?:.+/)?(.+) \d+\.\d+", re.DOTALL)
+    return [
+        name
+        for name in store.names(session)
+        if name.startswith(f"{session}#") or ((match := called.fullmatch(name)) and _is_of_agent(store, name, match[1]))
+    ]
+
+
+def _is_of_agent(store: Store, name: str, agent: str) -> bool:
+    try:
+        return any(entry.meta is not None and entry.meta.agent_id == agent for entry in store.open(name).read(0, 4))
+    except StoreDamaged:
+        return False
 
 
 def short_id(name: str) -> str:

@@ -43,7 +43,7 @@ def run(options: Usage) -> int:
             if len(totals) < len(read):
                 count = f"requests of {len(totals):,} of {count}"
         else:
-            log = store.open(find_name(store.names(), options.id, url))
+            log = store.open(find_name(store, options.id, url))
             about, what = f"{one_line(log.name)}, ", "run"
             totals = {run or NO_RUN: usage for run, usage in usage_by_run(log.read()).items()}
             total = usage_of(log.read())
