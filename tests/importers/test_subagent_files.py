@@ -88,8 +88,25 @@ def test_a_subagent_with_other_words_is_read_too(project):
     with (project / "0a1b.jsonl").open("a") as file:
         file.write(jsonl(*agent("e1")))
     file = project / "0a1b" / "subagents" / "agent-e1.jsonl"
-    file.write_text(jsonl(*agent("e1")[:1]))
+    file.write_text(jsonl(*agent("e1")).replace("Fine.", "Fair."))
     assert [one.id for one in read(project)].count("0a1b#e1") == 2
+
+
+@pytest.mark.parametrize("part", ["of the session", "of its own"])
+def test_a_subagent_of_which_one_file_has_only_a_part_is_one_conversation(project, part):
+    with (project / "0a1b.jsonl").open("a") as file:
+        file.write(jsonl(*agent("e1")[: 1 if part == "of the session" else 2]))
+    file = project / "0a1b" / "subagents" / "agent-e1.jsonl"
+    file.write_text(jsonl(*agent("e1")[: 1 if part == "of its own" else 2]))
+    notes = []
+    records = {one.id: len(one.messages) for one in read(project, on_skip=notes.append)}
+    assert records == {"0a1b": 2, "0a1b#e1": 2, "0a1b#e2": 2}
+    assert len([*read(project)]) == 3
+    left_out = {
+        "of the session": f"{project / '0a1b.jsonl'}: left out the beginning of 0a1b#e1, which has a file",
+        "of its own": f"{file}: skipped, the file of the session has this subagent too",
+    }
+    assert left_out[part] in notes
 
 
 def test_a_folder_above_that_is_called_subagents_means_nothing(tmp_path):

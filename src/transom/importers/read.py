@@ -32,12 +32,12 @@ from transom.importers.open_file import (
     on_disk,
     opened,
     parsed,
+    stem_of,
     stream_file,
     zip_members,
 )
 from transom.importers.recognise import UNDECIDED, OnSkip, ReadOptions, UnrecognisedError
 from transom.importers.recorded import Recorded, format_named
-from transom.wire.fields import compact_json
 
 _BREAKS = (b"{", b"[", b",")
 """What ends the first line of a JSON value that is written over several lines."""
@@ -88,20 +88,37 @@ class Reader(Iterator[Recorded]):
             return
         paths = files_in(self._source)
         self._files = len(paths)
-        known: dict[str, int] = {}  # a hash of the messages of each subagent in the file of its session
+        beside = {path for path in paths if SUBAGENTS in path.relative_to(self._source).parts}
+        named = {stem_of(path.name) for path in beside}
+        held: dict[str, Recorded] = {}  # from the file of its session, until the file of its own is read
         for path in paths:
-            is_beside = SUBAGENTS in path.relative_to(self._source).parts
             try:
                 for record in self._read_file(path, str(path)):
-                    if is_beside and known.get(record.id) == hash(compact_json(record.messages)):
-                        self._options.on_skip(f"{path}: skipped, the file of the session has this subagent too")
-                        continue
-                    if not is_beside and record.format == "claude_code" and "#" in record.id:
-                        known[record.id] = hash(compact_json(record.messages))
-                    yield record
+                    if path in beside:
+                        yield from self._with_held(record, held)
+                    elif record.format == "claude_code" and f"agent-{record.id.rpartition('#')[2]}" in named:
+                        held[record.id] = record
+                    else:
+                        yield record
             except InvalidMessage as problem:  # a folder holds other files, too
                 self._options.on_skip(skipped_file(problem))
             self._done += 1
+        yield from held.values()
+
+    def _with_held(self, record: Recorded, held: dict[str, Recorded]) -> Iterator[Recorded]:
+        """Yield a subagent out of a file of its own; or the one out of the file of its session, if that is the whole of
+        which this one is the beginning. It is held no longer, if either is a beginning of the other."""
+        of_session = held.get(record.id)
+        if of_session is None:
+            yield record
+        elif of_session.messages[: len(record.messages)] == record.messages:
+            self._options.on_skip(f"{record.source}: skipped, the file of the session has this subagent too")
+            yield held.pop(record.id)
+        else:
+            if record.messages[: len(of_session.messages)] == of_session.messages:
+                self._options.on_skip(f"{of_session.source}: left out the beginning of {record.id}, which has a file")
+                del held[record.id]
+            yield record
 
     def _read_stream(self, stream: io.BufferedReader, label: str) -> Iterator[Recorded]:
         if stream.peek(len(ZIP))[: len(ZIP)] == ZIP:  # its list of files is at its end
