@@ -147,7 +147,8 @@ CHOICES = [
         {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}, {"type": "function", "name": "f"}]},
         {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]},
     ),
-    ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "web_search"}]}, None),
+    ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "web_search"}]}, "none"),
+    ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "web_search"}]}}, "none"),
     (
         {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "web_search"}, {"type": "f"}]}},
         {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "f"}]}},
@@ -165,10 +166,25 @@ LEFT_OUT = [
 def test_a_choice_of_a_tool_that_is_left_out_goes_too(given, left):
     request = {"tools": [FUNCTION], "tool_choice": given}
     before = json.dumps(request)
-    assert without_choice_of(request, LEFT_OUT).get("tool_choice") == left
+    assert without_choice_of(request, LEFT_OUT, "responses").get("tool_choice") == left
     assert json.dumps(request) == before
-    assert without_choice_of(request, []) == request
-    assert without_choice_of({"tool_choice": given}, LEFT_OUT) == {}
+    assert without_choice_of(request, [], "responses") == request
+    assert without_choice_of({"tool_choice": given}, LEFT_OUT, "responses") == {}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "left"),
+    [
+        ("anthropic", {"tools": [FUNCTION], "tool_choice": {"type": "none"}}),
+        ("anthropic_bedrock", {"tools": [FUNCTION], "tool_choice": {"type": "none"}}),
+        ("mistral", {"tools": [FUNCTION], "tool_choice": "none"}),
+        ("gemini", {"config": {"tools": [FUNCTION], "tool_config": {"function_calling_config": {"mode": "NONE"}}}}),
+    ],
+)
+def test_if_no_allowed_tool_is_sent_the_model_may_call_none(dialect, left):
+    tools = {"config": {"tools": [FUNCTION]}} if dialect == "gemini" else {"tools": [FUNCTION]}
+    given = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "web_search"}]}
+    assert without_choice_of({**tools, "tool_choice": given}, LEFT_OUT, dialect) == left
 
 
 def test_fit_counts_the_tools_that_its_caller_sends():

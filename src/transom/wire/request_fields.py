@@ -53,16 +53,18 @@ def without_forced_call(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def without_choice_of(arguments: Mapping[str, Any], left_out: Sequence[Raw]) -> dict[str, Any]:
+def without_choice_of(arguments: Mapping[str, Any], left_out: Sequence[Raw], dialect: str) -> dict[str, Any]:
     """A copy of the arguments of a request from which these tools are left out: without a `tool_choice` that names one
-    of them. If no tools are left, without any. Of several allowed tools those that are sent stay.
+    of them. If no tools are left, without any. Of several allowed tools those that are sent stay; if none of them is
+    sent, the model may call no tool. `dialect`: the API of the request.
 
     Anthropic's setting `disable_parallel_tool_use`, which stands within `tool_choice`, stays while there are tools.
     """
     rest = dict(arguments)
     if not left_out or (choice := rest.get("tool_choice")) is None:
         return rest
-    if not rest.get("tools"):
+    config = as_dict(rest.get("config"))  # Gemini's
+    if not rest.get("tools") and not config.get("tools"):
         del rest["tool_choice"]
         return rest
     fields = as_dict(choice)
@@ -72,8 +74,11 @@ def without_choice_of(arguments: Mapping[str, Any], left_out: Sequence[Raw]) -> 
         if tools:
             changed = {**allowed, "tools": tools}
             rest["tool_choice"] = changed if allowed is fields else {**fields, "allowed_tools": changed}
-        else:
+        elif dialect == "gemini":
             del rest["tool_choice"]
+            rest["config"] = {**config, "tool_config": {"function_calling_config": {"mode": "NONE"}}}
+        else:
+            rest["tool_choice"] = {"type": "none"} if dialect.startswith("anthropic") else "none"
         return rest
     return without_forced_call(rest) if _is_choice_of(fields, left_out) else rest
 

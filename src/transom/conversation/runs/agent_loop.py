@@ -258,7 +258,7 @@ class AgentLoop:
         return CallModel(
             provider=self._provider,
             dialect=self._conv.dialect,
-            request=without_choice_of(arguments, left_out),
+            request=without_choice_of(arguments, left_out, self._conv.dialect.name),
             max_tokens=self._max_tokens,
             timeout=self._settings.timeout,
             accumulator=self._conv.dialect.accumulator() if self._settings.stream else None,
