@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 _PHASES = [phase for phase in Phase if phase is not Phase.explain]  # minutes for a comment beside the example
 settings.register_profile(
-    "default", max_examples=60, deadline=None, derandomize=True, suppress_health_check=_SLOW, phases=_PHASES
+    "default", max_examples=40, deadline=None, derandomize=True, suppress_health_check=_SLOW, phases=_PHASES
 )
 settings.register_profile("campaign", max_examples=5_000, deadline=None, suppress_health_check=_SLOW, phases=_PHASES)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

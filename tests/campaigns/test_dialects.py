@@ -21,6 +21,6 @@ def test_every_window_is_right_in_every_dialect(data: Path, family: str, dialect
     policies = [name for name in POLICIES if name != "passthrough"]  # which refuses what does not fit
     budget, policy = (4_000, "default") if turn % 2 else (16_000, policies[turn // 2 % len(policies)])
     path = str(data / "conversations" / f"{family}.jsonl.gz")
-    _, _, _, seen, wrong = judge(path, dialect, budget, policy, every=80, most=MOST)
+    _, _, _, seen, wrong = judge(path, dialect, budget, policy, every=160, most=MOST)
     assert wrong == []
     assert seen["calls"] > 0

@@ -12,7 +12,7 @@ from transom.policies import POLICIES, policy_named
 from transom.stores import MemoryStore
 from transom.testing import WordCounter
 
-TURNS = 120
+TURNS = 80
 BUDGETS = {
     "messages": Budget(context=100_000, max_messages=24),
     "bytes": Budget(context=100_000, max_bytes=8_000),

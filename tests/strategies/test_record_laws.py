@@ -313,7 +313,7 @@ def recorded(data: Path, family: str, count: int) -> list[list[dict]]:
     have a thousand."""
     with gzip.open(data / "conversations" / f"{family}.jsonl.gz", "rt", encoding="utf-8") as lines:
         read = [json.loads(line)["messages"] for line in itertools.islice(lines, 40)]
-    most = None if family == "goodai_ltm" else 500
+    most = None if family == "goodai_ltm" else 300
     return [messages[:most] for messages in sorted(read, key=lambda messages: len(str(messages)), reverse=True)[:count]]
 
 

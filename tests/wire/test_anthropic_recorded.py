@@ -119,10 +119,10 @@ def check(conversation, context=10_000_000) -> int:
 @pytest.mark.parametrize("context", [10_000_000, 12_000])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_twentieth_chat_conversation_goes_on_here(data, family, context):
-    """The first 60 messages of at most three of them."""
+    """The first 40 messages of at most three of them."""
     file = data / "conversations" / f"{family}.jsonl.gz"
     some = [each for at, each in enumerate(conversations(file, 41)) if at % 20 == 0]
-    windows = sum(check({**each, "messages": each["messages"][:60]}, context) for each in some)
+    windows = sum(check({**each, "messages": each["messages"][:40]}, context) for each in some)
     assert windows > 0
 
 

@@ -6,12 +6,14 @@ Nothing heavy is imported before a job runs, so that `--help` is fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from typing import Annotated, Any, TypeVar
 
 import typer
 from msgspec import Struct
+from typer.main import get_command
 
 from transom.cli.help_pages import HelpIndex
 
@@ -79,5 +81,12 @@ def command_line(args: Sequence[str] | None) -> Job | int:
     Return the exit code instead if typer has answered by itself, as for --help and --version. Raises ClickException for
     a command line that cannot be parsed.
     """
-    job: Job | int | None = app(args, prog_name="transom", standalone_mode=False)  # of None it expands `*` on Windows
+    parse = _parser()
+    job: Job | int | None = parse(args, prog_name="transom", standalone_mode=False)  # of None it expands `*` on Windows
     return 0 if job is None else job
+
+
+@cache
+def _parser() -> Any:
+    """The parser of all commands. Typer itself would make it again for each command line of this process."""
+    return get_command(app)
