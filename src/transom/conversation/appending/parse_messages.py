@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from copy import copy
 from typing import Any, cast
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from transom import texts
 from transom.conversation import argument_checks as check
@@ -162,9 +163,9 @@ def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw)
 def result_content(value: object) -> str | list[Any] | Raw:
     """What a tool returned, as a text, an object or a list of content parts.
 
-    What JSON has stays as it is; sets, alone or in dicts, lists and tuples, become sorted lists; structs, dataclasses
-    and pydantic models become objects, at any depth; bytes become their UTF-8 text; keys become texts; of anything else
-    its `str` is taken. None and an empty text become "[no output]".
+    What JSON has stays as it is; structs, dataclasses and pydantic models become objects, and sets sorted lists, at any
+    depth; bytes become their UTF-8 text; keys become texts; of anything else its `str` is taken. None and an empty text
+    become "[no output]".
 
     Raises what the `str` of an object raises, and TypeError for what has nothing to read: an iterator (a generator, a
     `map`, an open file), and a coroutine or future that nobody has awaited.
@@ -193,17 +194,51 @@ def _ordered(value: object) -> object:
             return sorted(cast("list[Any]", items))
         except Exception:  # noqa: BLE001 - of several types, or objects of the caller's that cannot be compared
             return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
-    if type(value) is dict:
+    if isinstance(value, dict):
         return {key: _ordered(item) for key, item in cast("dict[object, object]", value).items()}
-    if type(value) is list or type(value) is tuple:
+    if isinstance(value, (list, tuple)):
         return [_ordered(item) for item in cast("list[object]", value)]
-    return value
+    names = () if isinstance(value, type) else _field_names(type(value))
+    fields = {name: getattr(value, name) for name in names if hasattr(value, name)}
+    return _with_fields(value, {name: _ordered(each) for name, each in fields.items()}) if _has_set(fields) else value
+
+
+def _has_set(value: object) -> bool:
+    """Whether there is a set in a value, at any depth."""
+    if isinstance(value, dict):
+        return any(map(_has_set, cast("dict[object, object]", value).values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_set, cast("list[object]", value)))
+    names = () if isinstance(value, type) else _field_names(type(value))
+    return isinstance(value, (set, frozenset)) or any(_has_set(getattr(value, name, None)) for name in names)
+
+
+def _field_names(kind: type) -> Iterable[str]:
+    """The names of the fields of objects of a class of dataclasses, msgspec, attrs or pydantic; of others none."""
+    if attributes := getattr(kind, "__attrs_attrs__", None):
+        return [attribute.name for attribute in attributes]
+    keys = ("__struct_fields__", "__dataclass_fields__", "__pydantic_fields__")
+    return next((tuple(getattr(kind, key)) for key in keys if hasattr(kind, key)), ())
+
+
+def _with_fields(value: Any, fields: Mapping[str, object]) -> object:
+    """A copy of an object with other values in its fields; nothing checks them."""
+    clone = copy(value)
+    for name, each in fields.items():
+        if isinstance(value, msgspec.Struct):
+            force_setattr(cast("msgspec.Struct", clone), name, each)
+        else:
+            object.__setattr__(clone, name, each)
+    return clone
 
 
 def _fields(value: Any) -> Any:
     """An object that msgspec does not know: the fields of a pydantic model, or a text."""
     dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
+    if not callable(dump) or isinstance(value, type):
+        return str(value)
+    of_pydantic = hasattr(value, "__pydantic_fields__")  # it would warn of a list in the place of a set
+    return dump(mode="json", warnings=False) if of_pydantic else dump(mode="json")
 
 
 def _json_value(value: object) -> object:
