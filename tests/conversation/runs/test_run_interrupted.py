@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -98,3 +100,36 @@ def test_a_compaction_is_told() -> None:
         assert any(isinstance(edit, Fold) for edit in edits)
         assert all(isinstance(edit, (Fold, Trim)) for edit in edits)
     conv.close()
+
+
+def test_ctrl_c_ends_an_async_approval_in_a_running_loop() -> None:
+    """As in a notebook, whose loop runs in the main thread. The process is one that no other test needs."""
+    code = """
+import asyncio, signal, threading
+from transom import Conversation
+from transom.providers.scripted import Scripted, call
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+async def approve(called):
+    threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        print("cancelled")
+        raise
+
+def read():
+    return "line"
+
+async def cell():
+    with Conversation.open("memory:", "c", budget=9_000) as conv:
+        try:
+            conv.run("Go", provider=Scripted(call("read")), tools=[read], approve=approve)
+        except KeyboardInterrupt:
+            print("interrupted", conv.view.open_units)
+
+asyncio.new_event_loop().run_until_complete(cell())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled\ninterrupted ()\n", "")

@@ -292,11 +292,17 @@ def out_of_time(job: ToolJob) -> ToolOutcome:
 
 def run_async(value: Any) -> Any:
     """Wait for an awaitable in a new asyncio event loop, and return its result. What it raises passes through. The loop
-    runs in this thread, or in another one if a loop runs in this one already, as in a notebook."""
+    runs in this thread, or in another one if a loop runs in this one already, as in a notebook. Ctrl-C cancels the
+    awaitable."""
     import asyncio  # noqa: PLC0415 - only for async functions under the sync driver
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - as above
 
+    started: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+
     async def wait() -> Any:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        started.put(lambda: loop.call_soon_threadsafe(task.cancel))
         return await value
 
     is_in_loop = False
@@ -306,4 +312,11 @@ def run_async(value: Any) -> Any:
     if not is_in_loop:
         return asyncio.run(wait())
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(copy_context().run, asyncio.run, wait()).result()
+        result = thread.submit(copy_context().run, asyncio.run, wait())
+        try:
+            return result.result()
+        except BaseException:
+            if not result.done():  # Ctrl-C: the executor would wait for the end of the awaitable
+                with suppress(RuntimeError, queue.Empty):  # the loop has ended meanwhile, or never begun
+                    started.get(timeout=1)()
+            raise
