@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from transom.core.message import Assistant
 from transom.http import prefix_hashes
 from transom.http.conversation_matcher import Matcher
 from transom.stores.prefix_index import KnownPrefix, SqlitePrefixIndex
@@ -57,3 +58,21 @@ def test_the_place_before_a_changed_message_is_found(changed: int) -> None:
     match = matcher.match(START, raw(*messages), OPENAI)
     assert match.place == KnownPrefix("chat", changed)
     assert len(match.new) == 201 - changed
+
+
+@pytest.mark.parametrize("is_before_known", [True, False])
+@pytest.mark.parametrize("more", range(28, 36))
+def test_a_turn_that_is_known_by_its_calls_is_found_far_from_the_end(more: int, is_before_known: bool) -> None:
+    matcher = Matcher(SqlitePrefixIndex())
+    before = matcher.match(START, raw(*talk(3)), OPENAI)
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    turn = {"role": "assistant", "content": None, "tool_calls": [call]}
+    [(_, fact)] = OPENAI.parse([turn])
+    assert isinstance(fact, Assistant)
+    matcher.add((prefix_hashes.after_calls(before.outline, fact), KnownPrefix("chat", 4)))
+    if is_before_known:
+        matcher.add((before.digest, KnownPrefix("chat", 3)))
+    messages = [*talk(3), {**turn, "content": "Changed."}, {"role": "tool", "tool_call_id": "c", "content": "r"}]
+    match = matcher.match(START, raw(*messages, *talk(more)), OPENAI)
+    assert (match.place, match.is_changed) == (KnownPrefix("chat", 4), not is_before_known)
+    assert len(match.new) == 1 + more

@@ -24,6 +24,9 @@ from transom.wire.dialect import Dialect
 MOST_REMEMBERED = 1 << 16
 """How many raw digests are remembered with their canonical digest. The one that was used longest ago goes first."""
 
+_AT_ONCE = 32
+"""How many boundaries are looked up together: mostly one of the last is known."""
+
 
 class Match(NamedTuple):
     """What is known of a list of messages.
@@ -106,13 +109,16 @@ class Matcher:
     def _newest_known(self, boundaries: Sequence[_Boundary]) -> tuple[_Boundary, KnownPrefix, bool] | None:
         """The first of these boundaries that is known, its place, and whether only the outline of the messages before
         its turn is known. None if none is known. The boundaries must be given with the longest beginning first."""
-        keys = list(dict.fromkeys(key for each in boundaries for key in (each.digest, each.ids) if key is not None))
-        found = self._index.find(keys)
-        for at, each in enumerate(boundaries):
-            if (place := found.get(each.digest)) is not None:
-                return each, place, False
-            if each.ids is not None and (place := found.get(each.ids)) is not None:
-                return each, place, all(before.digest not in found for before in boundaries[at + 1 : at + 2])
+        for first in range(0, len(boundaries), _AT_ONCE):
+            some = boundaries[first : first + _AT_ONCE + 1]  # one more, which is before the turn of the last one
+            found = self._index.find(
+                list(dict.fromkeys(key for each in some for key in (each.digest, each.ids) if key))
+            )
+            for at, each in enumerate(some[:_AT_ONCE]):
+                if (place := found.get(each.digest)) is not None:
+                    return each, place, False
+                if each.ids is not None and (place := found.get(each.ids)) is not None:
+                    return each, place, all(before.digest not in found for before in some[at + 1 : at + 2])
         return None
 
     def _remember(self, raw: Sequence[Digest], boundaries: Sequence[_Boundary]) -> None:
