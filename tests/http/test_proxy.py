@@ -114,8 +114,15 @@ def test_packed_bodies(kind: str) -> None:
         ({"content-encoding": "zstd"}, zstandard.compress(b"x" * 2_000), 413),
         ({"content-encoding": "br"}, b"x", 415),
         ({"content-encoding": "gzip"}, b"not gzip", 400),
+        ({"content-encoding": "gzip"}, gzip.compress(b'{"a": 1}')[:-4], 400),
+        ({"content-encoding": "gzip"}, gzip.compress(b'{"a": ') + gzip.compress(b"1}"), 400),
+        ({"content-encoding": "zstd"}, zstandard.compress(b'{"a": 1}')[:-4], 400),
+        ({"content-encoding": "zstd"}, zstandard.compress(b'{"a": ') + zstandard.compress(b"1}"), 400),
     ],
-    ids=["too long", "gzip too long", "zstd too long", "unknown encoding", "not gzip"],  # gzip holds the time
+    ids=[  # a packed body holds the time, so it is no id
+        *("too long", "gzip too long", "zstd too long", "unknown encoding", "not gzip"),
+        *("gzip cut", "gzip twice", "zstd cut", "zstd twice"),
+    ],
 )
 def test_bodies_that_are_refused(headers: dict[str, str], content: bytes, status: int) -> None:
     with proxy(MemoryStore(), max_body=1_000) as (server, url):

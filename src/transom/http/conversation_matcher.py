@@ -31,9 +31,11 @@ _AT_ONCE = 32
 class Match(NamedTuple):
     """What is known of a list of messages.
 
-    `place`: where in a log its longest known beginning ends; None if nothing is known. `new`: the facts of the list
-    behind that beginning. `digest`, `outline`: the two digests of the whole list. `is_changed`: only the outline of
-    that beginning is known, so the client has changed results in it.
+    - `place`: where in a log the longest known beginning of the list ends; None if nothing is known.
+    - `new`: the facts of the list behind that beginning; if nothing is known, all.
+    - `digest`, `outline`: the canonical digest of the whole list, and that of its outline (see `prefix_hashes`).
+    - `is_changed`: the log says something else than that beginning: only its outline is known, so the client has
+      changed results in it.
     """
 
     place: KnownPrefix | None
@@ -72,9 +74,10 @@ class Matcher:
     ) -> Match:
         """Find the longest beginning of these messages that is known. Nothing is logged, and no place is added.
 
-        `start`: the digest of their owner (`prefix_hashes.begin`). `messages`: each as the JSON that came.
-        `by_outline`: whether a beginning also counts as known if only its outline is. Raises InvalidMessage for a
-        message that its dialect does not allow.
+        `start`: the digest of their owner (`prefix_hashes.begin`); only messages of the same owner are found.
+        `messages`: each as the bytes of JSON that came, without the system prompt. `by_outline`: whether a beginning
+        also counts as known if only its outline is known. Raises InvalidMessage for a message that `dialect` does not
+        allow; messages that were parsed for an earlier request are not checked again.
         """
         raw = prefix_hashes.raw_digests(start, messages)
         seen = [n for n, digest in enumerate(raw) if n and digest in self._canonical]

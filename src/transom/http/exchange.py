@@ -58,16 +58,19 @@ class NextChunk(NamedTuple):
 
 
 class ServerAnswer(NamedTuple):
-    """What a server answered. `content`: None for a stream of events, which is read by `NextChunk`."""
+    """What a server answered. `content`: the whole body, not compressed; None for a stream of events, which is read by
+    `NextChunk`."""
 
     status: int
     content: bytes | None
 
 
 class ClientReply(NamedTuple):
-    """What the client gets: the last answer of the server; or, if `status` is not None, an error that we answer with.
+    """What the client gets: the last answer of the server; or, if `status` is not None, an error of ours with this HTTP
+    status.
 
-    `content`: the bytes of the body; None for a stream of the server. `begun`: what was read of that stream already.
+    `content`: the bytes of the body; None for a stream of the server. `begun`: the chunks that were read of that stream
+    already; the client gets them first.
     """
 
     content: bytes | None = None
@@ -101,7 +104,12 @@ class Figures(Struct):
 
 
 class ClientRequest(NamedTuple):
-    """A request as a client sent it. `tenant`: whose conversations it may go on with. `host`: where it is sent to."""
+    """A request of a client.
+
+    `path`: of the URL, without the query. `headers`: must find a name in lower case, however the client wrote it.
+    `content`: the body, unpacked. `tenant`: whose conversations the request may go on with; empty if all requests have
+    one owner. `host`: the name of the server that it is sent to; it decides the dialect, if the gateway has none.
+    """
 
     method: str
     path: str
@@ -111,24 +119,26 @@ class ClientRequest(NamedTuple):
     host: str = ""
 
     def body(self, gateway: Gateway, api: Api) -> CallBody:
-        """Parse the body as one of this API, in the dialect of the gateway or of `host`. Raises InvalidMessage if it is
-        no such body."""
+        """Parse the body as one of this API, in the dialect of the gateway or of `host` (`dialect_of`). Raises
+        InvalidMessage if it is no such body; the messages are not checked yet."""
         return CallBody(api, dialect_of(api, gateway.dialect, self.host), self.path, self.content)
 
 
 def exchange_of(gateway: Gateway, request: ClientRequest) -> Exchange | None:
     """Make the exchange of a request; None if the request does not ask a model for a reply, because it is no POST or
-    its path is that of no known API. The body is not read yet."""
+    its path is that of no known API. The body is not parsed yet: `Exchange.steps` does it, and copes with a wrong
+    one."""
     api = api_of(request.path) if request.method.upper() == "POST" else None
     return None if api is None else Exchange(gateway, api, request)
 
 
 def count_tokens(gateway: Gateway, request: ClientRequest) -> int | None:
     """Answer a request to count tokens: return how many tokens the window has that would be sent in place of these
-    messages.
+    messages. Nothing is sent or logged.
 
     None if the provider should count instead: that window has no fold, the conversation is not known or cannot be read,
-    or another request has it now. The path must be one of `COUNTING`: that is not checked.
+    its log says more than the request, another request has it now, or the body is wrong. No TransomError is raised. The
+    path must end with one of `COUNTING`: that is not checked.
     """
     api = api_of(request.path, COUNTING)
     assert api is not None
@@ -143,7 +153,8 @@ class Exchange:
     """One request, from its arrival to the end of its reply.
 
     Run `steps` first. If the reply is a stream, give its chunks to `feed`; call `whole` when `feed` returns True, and
-    `broke_off` at the end. `send.drive` and `send.relayed` do all of it.
+    `broke_off` at the end. If sending fails during `steps`, call `broke_off` too: until then no other request enters
+    the conversation. `send.drive` and `send.relayed` do all of it. `figures`: for the metrics; complete at the end.
     """
 
     def __init__(self, gateway: Gateway, api: Api, request: ClientRequest) -> None:
@@ -160,9 +171,11 @@ class Exchange:
         """Return a generator that yields what must be done for the request, one step after another (see this module),
         and returns the reply for the client.
 
-        A request whose conversation the provider keeps, or that has nothing to show to a model, is sent as it came: the
-        provider says what is wrong with it. If no window can be built, no TransomError is raised: the request is sent
-        as it came, and a warning is logged; or with `on_error="fail"` the reply is an error.
+        A request that the model refuses as too long is sent again with less. If less is not possible, the client gets
+        the server's last answer. A request whose conversation the provider keeps, or that has nothing to show to a
+        model, is sent as it came: the provider says what is wrong with it. If no window can be built, no TransomError
+        is raised: the request is sent as it came, and a warning is logged; or, if the gateway has `on_error="fail"`,
+        the reply is an error with status 400 for the request itself and 503 for everything else.
         """
         try:
             body = self._body()
@@ -275,15 +288,17 @@ class Exchange:
         return self._stream is not None and self._stream.feed(chunk)
 
     def whole(self) -> None:
-        """Log the streamed reply, which is complete, and let others into the conversation."""
+        """Log the streamed reply, which is complete, and let other requests into the conversation. An error of the
+        store is a warning, because the client has the reply."""
         self._observe_stream()
         self.close()
 
     def broke_off(self, error: BaseException | None) -> None:
         """End the exchange. Called at the end of every stream, and when sending raised an error.
 
-        A stream that is complete but not logged yet is logged. If the reply is not complete, a failure is logged:
-        "connection" for an error, "interrupted" if the client went away. After `whole` or `close` it does nothing.
+        A stream that is complete but not logged yet is logged. If the reply is not complete, a failure is logged with
+        what had arrived: "connection" if `error` is an Exception; "interrupted" for None, or another BaseException such
+        as a cancellation. After `whole` or `close` it does nothing.
         """
         stream = self._stream
         if stream is not None and stream.finished:

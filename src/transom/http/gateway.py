@@ -103,7 +103,8 @@ class Gateway:
     - `session`: the id of the conversation. Without it, a request belongs to the conversation that its headers or its
       messages name.
     - `user_id`: whose conversations these are, if the request has no tenant.
-    - `dialect`: a form of an API, if the server has its own ("mistral", "anthropic_unsigned").
+    - `dialect`: a form of an API, if the server has its own ("mistral", "anthropic_unsigned"). Requests to another API
+      do not use it. None: the form that the host of each request speaks.
     - `on_error`: what happens to a request that no window can be built for. "pass" sends it as it came, with a warning
       in `logging`; "fail" answers it with an error.
     - `wait`: seconds that a request waits while another process has its conversation and has said nothing new in it,
@@ -154,7 +155,8 @@ class Gateway:
         self._limits_of = lru_cache(maxsize=MOST_TENANTS)(_nothing_learned)
 
     def close(self) -> None:
-        """Close the conversations, and the store if it was given as a URL or a path."""
+        """Close the conversations, and the store if it was given as a URL or a path. No request may be at work: its
+        conversation would stay open."""
         with self._lock:
             idle, self._open = [*self._open.values()], {}
         for each in idle:
@@ -163,7 +165,8 @@ class Gateway:
             self.store.close()
 
     def warn_once(self, what: str, text: str) -> None:
-        """Log a warning with this text, unless this gateway has logged one with the same `what` before."""
+        """Log `text` as a warning, unless this gateway has logged one with the same `what` before. `what` is only a
+        key."""
         with self._lock:
             if what in self._warned:
                 return
@@ -175,8 +178,8 @@ class Gateway:
     def enter(self, body: CallBody, requester: Requester) -> tuple[OpenConversation, Match] | None:
         """Find the conversation that a request goes on with, and let this request into it alone, until `leave`.
 
-        Returns the conversation and the match. `Match.new` are the facts that the log does not have yet. None if the
-        request goes on with nothing, and its own window would have no message.
+        Returns the conversation and the match. `Match.new` are the facts that the log does not have yet; the caller
+        appends them. None, and the request is in no conversation, if its window would have no message.
 
         - If nothing of the request is known, a new conversation begins. The first one of a session gets the session's
           name, unless the request is beside the agent's work.
@@ -187,8 +190,8 @@ class Gateway:
         - If the client has shortened results in its list, as agents do with old ones, the log goes on, and shows them
           as the client does. A result that was changed in another way makes a fork.
 
-        While another process has the conversation and says nothing new in it, this waits, at most as long as the
-        settings say. Raises InvalidMessage, and what the store raises.
+        While another process has the conversation and says nothing new in it, this blocks, at most for the gateway's
+        `wait` seconds. Raises InvalidMessage, and what the store raises; then the request is in no conversation.
         """
         start = prefix_hashes.begin(requester.tenant, requester.session, body.dialect.name)
         by_outline = True
@@ -226,7 +229,7 @@ class Gateway:
 
     def leave(self, opened: OpenConversation) -> None:
         """End a request in this conversation: give its lease back, and let others enter it. It stays open for the next
-        request, until MOST_OPEN_CONVERSATIONS others were used later."""
+        request, until MOST_OPEN_CONVERSATIONS (256) others were used later."""
         opened.held.close()
         closing: list[OpenConversation] = []
         with self._lock:

@@ -24,14 +24,15 @@ DIGEST_BYTES = 16
 
 
 def begin(*names: str) -> Digest:
-    """The digest before any message. `names`: whose messages they are, such as a tenant and a session. Messages of two
-    different owners have no digest in common."""
+    """The digest before any message: where the other digests begin. `names`: whose messages they are, such as a tenant
+    and a session; their order counts. Messages of two different owners have no digest in common."""
     return blake2b(json.dumps(names).encode(), digest_size=DIGEST_BYTES).digest()
 
 
 def raw_digests(start: Digest, messages: Sequence[Any]) -> list[Digest]:
     """The raw digests of all beginnings of a list of messages, the shortest first: that of no message, of the first
-    message, of the first two, and so on. `start`: from `begin`; `messages`: each as its bytes.
+    message, of the first two, and so on: one more digest than messages. `start`: from `begin`; `messages`: each as its
+    bytes, or a `msgspec.Raw`.
 
     The length of each message is hashed before it, so that no two lists of messages have the same bytes. SHA-256,
     because processors have instructions for it: it takes half the time of BLAKE2.
@@ -46,19 +47,20 @@ def raw_digests(start: Digest, messages: Sequence[Any]) -> list[Digest]:
 
 
 def after(digest: Digest, fact: Fact) -> Digest:
-    """The canonical digest after one more fact. `digest`: from `begin`, or from `after` for the fact before. A fact
-    that no client sends, or that is empty, leaves it as it is."""
+    """The canonical digest after one more fact. `digest`: from `begin`, or from `after` for the fact before. It is
+    returned unchanged for a fact that no client sends, such as a note, and for a message without text, part and call:
+    reasoning does not count. A result always counts, also an empty one."""
     for element in _elements(fact):
         digest = _linked(digest, element)
     return digest
 
 
 def after_calls(outline: Digest, turn: Assistant) -> Digest | None:
-    """A digest made of the outline before a turn and of the ids of its calls. None if the turn has no calls, or one
-    without an id.
+    """A digest made of the outline before a turn (`outline_after`) and of the ids of its calls. None if the turn has no
+    calls, or if one of them has no id.
 
-    It finds a turn whose text the client has changed, or the results before it. The ids alone are not enough: a server
-    may give two turns the same ids.
+    A turn is found by this digest also if the client has changed its text, or the results before it. The ids alone are
+    not enough: a server may give two turns the same ids.
     """
     ids = [call.id for call in turn.calls]
     if not ids or not all(ids):

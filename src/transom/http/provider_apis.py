@@ -23,9 +23,9 @@ class Api(NamedTuple):
 
     - `dialect`: the dialect that the API speaks.
     - `messages`: the field of the messages.
-    - `system`: the fields that may have a system prompt beside the messages; empty if it is the first message.
-    - `answer`: the fields that may limit the tokens of the answer. If a body has none of them, the first one is set.
-      "a.b" is field b of the object in field a.
+    - `system`: the fields that may have a system prompt beside the messages; empty if the first messages are it.
+    - `answer`: the fields that may limit the tokens of the answer, the most important first. If a body has none of
+      them and a limit is needed, the first one is set. "a.b" is field b of the object in field a.
     - `held`: the fields that name a conversation that the provider keeps.
     """
 
@@ -83,14 +83,16 @@ def error_body(status: int, kind: str, code: str | int, message: str) -> bytes:
 
 
 def api_of(path: str, table: dict[str, Api] = APIS) -> Api | None:
-    """The API of a request to this path; None if the path is not known. `table`: the APIs by the end of a path."""
+    """The API of a request to this path, which has no query; None if the path is not known. `table`: the APIs by the
+    end of a path. Whatever stands before that end does not count."""
     return next((api for end, api in table.items() if path.endswith(end)), None)
 
 
 def dialect_of(api: Api, wanted: str | Dialect | None, host: str = "") -> Dialect:
     """The dialect of a request to this API: `wanted`, if it is a form of the API, as "mistral" is one of chat
-    completions; else the form that the server at `host` speaks. The dialect sends every tool, also one of another
-    provider: the client knows its server."""
+    completions; else (also if `wanted` is a form of another API) the form that the server at `host` speaks, for an
+    unknown host the API's own. Raises InvalidSetting for a name of no dialect. The dialect sends every tool, also one
+    of another provider: the client knows its server."""
     own = dialect_named(dialect_at(host, api.dialect))
     if wanted is None:
         return with_foreign_tools(own)
@@ -109,8 +111,9 @@ def decoded(raw: bytes | msgspec.Raw) -> Any:
 
 
 class CallBody:
-    """The body of a request, of which only what is needed is parsed. `content`: its bytes. Raises InvalidMessage if
-    they are no JSON object, or have no list of messages; the messages are checked by `facts`.
+    """The body of a request, of which only what is needed is parsed. `content`: its bytes, unpacked. `path`: of the
+    request, in which Gemini names the model. Raises InvalidMessage if the bytes are no JSON object, or have no list of
+    messages; the messages themselves are checked by `facts`.
 
     - `messages`: each message as bytes, as it came. In an API that has no field for the system prompt, the system
       messages at the beginning are in `system` instead. An `input` that is a text is one message of the user.
@@ -137,8 +140,8 @@ class CallBody:
         self.offers_tools = bool(self.tools) or b'"additional_tools"' in content
 
     def value(self, key: str) -> Any:
-        """The value of a field of the body, parsed; None if the body does not have it, or if it is null. Raises
-        InvalidMessage if the value cannot be read."""
+        """The value of a field at the top of the body, parsed; None if the body does not have it, or if it is null.
+        Raises InvalidMessage if the value cannot be read."""
         raw = self.fields.get(key)
         return None if raw is None else decoded(raw)
 
@@ -153,8 +156,9 @@ class CallBody:
         return [fact for _, fact in self.dialect.parse([decoded(raw) for raw in self.messages])]
 
     def shows_something(self, facts: Sequence[Fact]) -> bool:
-        """Whether the window of a new conversation with these facts has a message. It has none if all of them are
-        empty, or results without a call before them."""
+        """Whether the window of a new conversation with these facts, those of `facts()`, has a message. It has none if
+        all of them are empty, or results without a call before them. In an API whose system prompt is a message, a
+        system prompt is enough."""
         if not self.api.system and not all(map(is_empty, self.system)):
             return True
         return not all(isinstance(fact, ToolResult) or is_empty(fact) for fact in facts)
@@ -171,10 +175,11 @@ class CallBody:
         return None
 
     def rendered(self, window: Raw, longest_answer: int | None = None) -> bytes:
-        """Return the body with the messages, the system prompt and the tools of a window in place of its own.
+        """Return the body, as JSON, with the messages, the system prompt and the tools of a window in place of its own.
 
-        Every other field stays as it came; of the window's other fields those are added that the body does not have.
-        `longest_answer`: the most tokens of the answer, in place of the body's own.
+        `window`: the fields of a request, rendered in the dialect of this body. Every other field of the body stays as
+        it came; of the window's other fields those are added that the body does not have. `longest_answer`: the most
+        tokens of the answer, in place of the body's limit; None leaves that.
 
         A window contains no empty message. If it ends with a message of the system or of the model, the user's empty
         messages at the end of the client's list follow as they came. The block for billing of Claude Code stays in

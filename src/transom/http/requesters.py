@@ -39,8 +39,8 @@ def requester_of(tenant: str, headers: Mapping[str, str], body: CallBody, sessio
     """Make the requester of a request. `session`: the gateway's own; if it is not None, it is the requester's session.
 
     If the gateway has none, the first of `SESSION_HEADERS` that the request has names the session, else one of
-    `SESSION_FIELDS` in the body. A header is read as UTF-8 if it is that, else as Latin-1. In such a name, characters
-    that a name cannot have become `_`, and it is cut after 100 characters.
+    `SESSION_FIELDS` in the body; without any, the session is empty. A header is read as UTF-8 if it is that, else as
+    Latin-1. In such a name, characters that a name cannot have become `_`, and it is cut after 100 characters.
 
     A request is beside the conversation if the gateway has no session of its own, an agent's own header (not
     `x-transom-session`) names the session, and the request offers no tools: agents send that header with every request.

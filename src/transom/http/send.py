@@ -32,9 +32,10 @@ class BaseSender:
         self._chunks: Any = None
 
     def response_of(self, reply: ClientReply, exchange: Exchange) -> Any:
-        """Make the response for the client, of the class that the HTTP library has. If the reply has a status, it is a
-        new response with that status and content. Otherwise it is a copy of the newest response of the server, with the
-        content of the reply, or with its stream relayed."""
+        """Make the response for the client, of the class that the HTTP library has. `reply`: what `drive` returned for
+        this sender. If it has a status, the response is a new one with that status and content. Otherwise it is a copy
+        of the server's newest response, with the content of the reply, or with its stream relayed (`relayed`): then the
+        client must read or close the response, or no other request enters the conversation."""
         response = self._response
         if reply.content is not None:
             return _whole(self._request, response, reply)
@@ -102,7 +103,8 @@ def is_stream(status: int, headers: Any) -> bool:
 
 
 def drive(exchange: Exchange, sender: Sender) -> ClientReply:
-    """Run the steps of an exchange in this thread. Returns the reply for the client; a stream is relayed afterwards.
+    """Run the steps of an exchange in this thread. Returns the reply for the client; the rest of a stream is read
+    afterwards, by `relayed`.
 
     What the sender raises is logged as a failure, and raised again.
     """

@@ -24,11 +24,12 @@ LONGEST_EVENT = 64 << 20
 
 
 class StreamReply:
-    """One streamed reply, read while it passes to the client. What cannot be read is left out.
+    """One streamed reply, read while it passes to the client. What cannot be read, or is longer than LONGEST_EVENT, is
+    left out; nothing is raised.
 
     `accumulator`: makes the turn of what came so far. `model`: the model, as "openai:gpt-5"; empty until an event names
-    it. `has_begun`: a part of the reply has come. `finished`: the provider has sent all of it. `error`: the error that
-    came in place of the reply or of its rest; None if none came.
+    it. `has_begun`: an event has come that is more than an announcement. `finished`: the provider has sent its last
+    event. `error`: the newest error that came in place of the reply or of its rest; None if none came.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -40,7 +41,8 @@ class StreamReply:
         self.error: Raw | None = None
 
     def feed(self, chunk: bytes) -> bool:
-        """Read the next bytes of the stream. True if these bytes complete the reply; once only."""
+        """Read the next bytes of the stream, which may end in the middle of an event. True if these bytes complete the
+        reply; once only."""
         before = self.finished
         for data in self._events(chunk):
             if data == _DONE:

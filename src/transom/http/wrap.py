@@ -40,7 +40,8 @@ def wrap(
     `client`: `OpenAI`, `AsyncOpenAI`, `Anthropic`, `AsyncAnthropic` or `genai.Client`, streamed calls too. The rest of
     a program stays as it is: it goes on sending whole conversations, and each call is matched to its log by its
     messages. A call that the model refuses as too long is sent again with less. The client given is not changed, and
-    both share their connections.
+    both share their connections. Closing the copy closes its conversations and the store, if that was given as a URL or
+    a path, but no connection.
 
     - `store`, `policy`, `user_id`: as for `Conversation.open`.
     - `budget`: as for `Conversation.open`; None: the context size of each call's model.

@@ -60,10 +60,14 @@ _logger = logging.getLogger(__name__)
 class ProxySettings(Struct, frozen=True, kw_only=True):
     """The settings of a proxy.
 
-    `upstream`: the URL of the provider. `max_body`: the most bytes of a request's body, packed and unpacked; a larger
-    one is answered with 413. `concurrency`: the most requests at once; more are answered with 503. `timeout`: the most
-    seconds without a byte from the upstream server. `by_key`: whether each API key is a tenant of its own; if not, all
-    requests are of one tenant. Raises InvalidSetting if `upstream` is no http(s) URL, or a number is not above 0.
+    - `upstream`: the URL of the provider; it may have a path.
+    - `max_body`: the most bytes of a request's body, packed and unpacked; a larger one is answered with 413.
+    - `concurrency`: the most requests at once; more are answered with 503 at once, and do not wait.
+    - `timeout`: seconds that the proxy waits for a connection to the upstream server, and for each next byte of its
+      answer. Then the client gets 504; if the answer had begun, it breaks off.
+    - `by_key`: whether each API key is a tenant of its own; if not, all requests are of one tenant.
+
+    Raises InvalidSetting if `upstream` is no http(s) URL, or a number is not above 0.
     """
 
     upstream: str
@@ -102,9 +106,9 @@ class Metrics:
         )
 
     def count(self, kind: str, status: int, seconds: float, figures: Figures | None = None) -> None:
-        """Count a request that is over. `kind`: "model" for one that asks a model, else "other". `status`: of the
-        answer. `seconds`: from its arrival to the end of the answer. `figures`: what became of a request to a model;
-        None for others."""
+        """Count a request that is over. `kind`: "model" for one that asks a model for a reply, else "other". `status`:
+        of the answer that the client got; 499 if it went away before. `seconds`: from the request's arrival to the end
+        of the answer. `figures`: those of the exchange of a "model" request; None for others."""
         self._requests.labels(kind, str(status)).inc()
         self._seconds.observe(seconds)
         if figures is None:
@@ -122,7 +126,8 @@ class Metrics:
 
 
 class Proxy:
-    """The proxy of one upstream server. Closing it closes its connections and the gateway, which it owns."""
+    """The proxy of one upstream server. `app` is what an ASGI server runs. Call `aclose` at the end, on the same event
+    loop: the connections belong to it. `aclose` also closes the gateway, which this proxy owns."""
 
     def __init__(self, gateway: Gateway, settings: ProxySettings) -> None:
         self.gateway, self.settings = gateway, settings
@@ -134,8 +139,8 @@ class Proxy:
         self._at_work = 0
 
     def app(self) -> Starlette:
-        """Make the ASGI application: `/healthz`, `/metrics`, and the proxy for all other paths. It does not close the
-        proxy."""
+        """Make the ASGI application: `/healthz`, `/metrics`, and the proxy for all other paths. When the application
+        ends, the proxy stays open: call `aclose`."""
 
         async def healthz(_: Request) -> Response:
             return PlainTextResponse("ok\n")
@@ -146,7 +151,7 @@ class Proxy:
         return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", metrics), Mount("/", self)])
 
     async def aclose(self) -> None:
-        """Close the connections and the gateway."""
+        """Close the connections and the gateway. No request may be at work."""
         await self._inner.aclose()
         await in_thread(self.gateway.close)
 
@@ -174,8 +179,9 @@ class Proxy:
     # ---- for one call
 
     def tenant(self, headers: Headers, query: str) -> str:
-        """Return the tenant of a request: "key-" and a hash of its API key, which is in a header or in the parameter
-        `key` of `query`. Empty if the request has no key, or if `ProxySettings.by_key` is false."""
+        """Return the tenant of a request: "key-" and 16 digits of the hash of its API key, which is in a header
+        (`authorization`, `x-api-key`, …) or in the parameter `key` of `query`. A key is the same tenant with "Bearer "
+        before it and without. Empty if the request has no key, or if `ProxySettings.by_key` is false."""
         if not self.settings.by_key:
             return ""
         key = next((value for name in _KEY_HEADERS if (value := headers.get(name))), "")
@@ -187,9 +193,10 @@ class Proxy:
         return f"key-{sha256(key.encode()).hexdigest()[:16]}" if key else ""
 
     def forwarded(self, scope: Scope, headers: Headers, body: bytes) -> httpx2.Request:
-        """Make the request for the upstream server: with the same method, path and query, this body, which is unpacked,
-        and the headers byte for byte, without those for this one connection. If the path of the upstream's URL ("/v1")
-        is also the beginning of the request's path, it is not doubled."""
+        """Make the request for the upstream server, with the client's method, path and query, and its headers byte for
+        byte, without those for the client's connection to us. `body`: unpacked already (`read_body`): the header
+        `content-encoding` is left out too. If the path of the upstream's URL ("/v1") is also the beginning of the
+        request's path, it is not doubled."""
         base, path = self.settings.upstream.rstrip("/"), scope["raw_path"].decode("latin-1").partition("?")[0]
         ends = urlsplit(base).path
         if ends and path.startswith(f"{ends}/"):  # both have the /v1
@@ -207,8 +214,9 @@ class Proxy:
         )
 
     async def send(self, request: httpx2.Request, exchange: Exchange | None) -> httpx2.Response:
-        """Send a request to the upstream server, through its exchange if it has one, and return the response, whose
-        stream is not read yet. The headers that are for us are not sent. Raises the errors of httpx2."""
+        """Send a request to the upstream server, through its exchange if it has one, and return the response. Its
+        stream is not read yet: read it, and close the response. The header `x-transom-session`, which is for us, is
+        not sent. Raises the errors of httpx2. An error status of the server is a response like any other."""
         if exchange is None:
             for name in OWN_HEADERS:
                 request.headers.pop(name, None)

@@ -27,7 +27,8 @@ def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
 
 
 def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. Requests at work then have 10 seconds to end. The gateway is closed at the end.
+    """Serve until Ctrl-C or SIGTERM, and return then. Requests at work have 10 seconds to end. At the end the gateway
+    and the socket are closed.
 
     `listening`: the socket, as from `listen`. `ready`: called once, before the first request is answered; requests that
     come earlier wait.
@@ -41,8 +42,8 @@ def serve(gateway: Gateway, settings: ProxySettings, listening: socket.socket, r
 
 @contextmanager
 def serving(gateway: Gateway, settings: ProxySettings) -> Generator[str]:
-    """Run a proxy in a thread during the block, on a free port that only this machine can reach. Yields its URL. The
-    gateway is closed at the end of the block."""
+    """Run a proxy in a thread during the block, on a free port that only this machine can reach. Yields its URL,
+    without a path. At the end of the block, requests at work have 10 seconds to end; then the gateway is closed."""
     listening = listen()
     proxy = Proxy(gateway, settings)
     server = _server(proxy)
