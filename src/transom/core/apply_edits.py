@@ -21,8 +21,8 @@ from transom.core.view_builder import ViewBuilder, with_range
 
 
 def apply_edit(builder: ViewBuilder, entry: Entry) -> None:
-    """Apply the edit that this entry holds to the view that is being built; the entry must hold one. An edit that does
-    not apply (see `refusal`) changes nothing."""
+    """Apply the edit that this entry holds to the view that is being built: `builder` is changed in place. The entry
+    must hold an edit. If the edit does not apply (see `refusal`), nothing changes and nothing is raised."""
     edit = entry.body
     assert isinstance(edit, (Fold, Trim, Pin, Undo))
     if builder.signatures_unchecked and isinstance(edit, Fold):

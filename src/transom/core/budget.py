@@ -81,7 +81,8 @@ _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def parse_token_count(text: str, name: str = "tokens") -> int:
-    """The number of tokens that a text names: "128000", "128,000", "128k", "1.5m". A k is 1,000, an m 1,000,000.
+    """The number of tokens that a text names: "128000", "128,000", "128_000", "128k", "1.5m". A k is 1,000, an m
+    1,000,000. Capitals, and blanks around the text or before the letter, are allowed.
 
     `name`: the name of the setting, for the error. Raises InvalidSetting for any other text, and for a number that is
     below 1, above 2⁶⁰, or not whole.

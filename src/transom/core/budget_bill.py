@@ -28,14 +28,17 @@ def impossible(
     listed: Mapping[int | None, str] = NO_UNITS,
     kind: type[BudgetImpossible] = BudgetImpossible,
 ) -> BudgetImpossible:
-    """Make the error that says that a request does not fit, for the caller to raise. It has a bill: what takes the
-    room, line by line, in the unit of the first limit that is exceeded (tokens, bytes, images or messages; tokens are
-    calibrated).
+    """Make the error that says that a request does not fit; the caller raises it. Its bill says what takes the room, in
+    the unit of the first limit that is exceeded (tokens, bytes, images or messages; tokens are calibrated). It also
+    names the ways out.
 
-    `view`: what the draft of the plan shows. `used`: the raw size that the request would have; it must exceed a limit.
-    `listed`: for units that get a line of their own, their keys with the names of these lines. A key of None or below
-    0, and a unit that the window does not show, gets none. If no units are listed, `used` is the head alone; otherwise
-    the due notes of the state get a line too, and so do units that somebody has pinned. `kind`: the class of the error.
+    - `view`: what the draft of the plan shows. `used`: the raw size that the request would have; it must exceed a
+      limit.
+    - `listed`: the units that get a line of the bill: their keys, each with the name of the line. Units with the same
+      name share a line. A key of None or below 0, and a unit that the window does not show, gets none.
+    - Empty `listed` means that the head alone does not fit: then `used` must be its size. Otherwise there is also a
+      line for the due notes of the state, and one for the units that somebody has pinned.
+    - `kind`: the class of the error.
     """
     budget = request.budget
     limit = budget.limits(view.calibration)

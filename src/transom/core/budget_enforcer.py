@@ -53,7 +53,8 @@ window has grown past the next 1/20 of its limit. A check takes long, because it
 
 
 class BudgetEnforcer:
-    """Adds edits to the draft of a plan, until its window is within the budget. Used for one plan.
+    """Adds edits to the draft of a plan, until its window is within the budget. Used for one plan: `run`, and then
+    `recall`.
 
     The summaries that strategies want are collected in `wants`, if the request has `summary_options`.
     """
@@ -75,13 +76,13 @@ class BudgetEnforcer:
         """The units that the policy's keep rules name, by key, as they were last asked."""
 
     def run(self, *, now: bool = False) -> None:
-        """Run the `arrival` strategies on what is new, then compact if the window is full. `now`: compact as if it were
-        full.
+        """Run the `arrival` strategies on what is new. Then compact if the fullest limit is at the policy's trigger, if
+        the window is over a limit, or if prices say that a compaction pays. `now`: compact in any case.
 
         Raises BudgetImpossible, with the size of each part, if the head alone does not fit, or if nothing makes the
-        window fit; in the second case ContextStillTooLarge, its subclass, if the policy had strategies to try. Raises
-        InvalidEdit if a strategy proposes something that is no edit, or goes on proposing edits that make nothing
-        smaller.
+        window fit; in the second case ContextStillTooLarge, its subclass, if the policy has `pressure` or `last_resort`
+        strategies. Raises InvalidEdit if a strategy proposes something that is no edit, or goes on proposing edits that
+        make nothing smaller.
         """
         head = self.draft.view.head_and_request_size
         if not fits(head, self.targets.limit):  # before all other work, whose time grows with what is new in the log
@@ -130,10 +131,10 @@ class BudgetEnforcer:
     def recall(self) -> None:
         """Add the fact that the policy's recall steps give for the newest turn, if the window is below the trigger with
         it; with a trigger of 0 or infinity, below the limits. Otherwise, or if something was recalled for this turn
-        already, add nothing.
+        already, add nothing. Raises InvalidEdit if a step gives a value that is not a Recalled with a text.
 
-        Call it after `run`: a compaction in `run` has made room for the fact, so that a second plan has nothing to do
-        (law 8).
+        Call it after `run`: a compaction in `run` has made room for the fact. So a second plan, made right after this
+        one, has nothing to do.
         """
         if (recalled := self.targets.due_recall()) is None:
             return
@@ -267,12 +268,14 @@ class BudgetEnforcer:
         return other
 
     def run_choice(self, choice: Choice) -> None:
-        """Run the strategies of a choice in order, until the target is met."""
+        """Run the strategies of a choice in order on the draft, until the target is met. If they end before that, the
+        draft keeps what they did; nothing is raised."""
         self._run_strategies(choice.strategies, over_limit=False)
 
     def wants_of_choice(self, choice: Choice) -> list[Summarise]:
-        """The summaries that the strategies of a choice want, as the draft is now. Unlike those in `wants`, they are
-        not redacted, and may be shorter than `SummaryOptions.least`."""
+        """The summaries that the strategies of a choice want, as the draft is now. The draft and `wants` are not
+        changed. Unlike those in `wants`, the summaries are not redacted, and may be shorter than
+        `SummaryOptions.least`."""
         target = self.targets.under_pressure(self._kept_units, over_limit=False)
         return [w for one in choice.strategies for w in wants_of(one, self.draft.view, target, self.policy)]
 

@@ -129,7 +129,8 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
     def refused(self, sent: Sent, used: int) -> Calibration:
         """The calibration after a provider has refused the request `sent` and said that it had `used` tokens.
 
-        The ratio rises to `used` ÷ our count at once, to 2.0 at most. It never falls here.
+        The ratio rises to `used` ÷ our count at once, to 2.0 at most. It never falls here; but the ratio from before is
+        kept, and later replies can bring it back (see the docstring of this module).
         """
         if not sent.tokens:
             return self

@@ -21,8 +21,8 @@ _KINDS = frozenset(cast("str", kind.__struct_config__.tag) for kind in Body.__ar
 
 
 def encode(entry: Entry) -> bytes:
-    """An entry as one line of JSON, without the line end. Raises TypeError if the entry holds a value that is not
-    JSON."""
+    """An entry as one line of JSON in UTF-8, without the line end. The body of an `Opaque` is written as it was read.
+    Raises TypeError as `plain` does."""
     if isinstance(entry.body, Opaque):
         return plain({**msgspec.to_builtins(entry), "body": entry.body.raw})
     return plain(entry)
@@ -30,7 +30,11 @@ def encode(entry: Entry) -> bytes:
 
 def plain(value: object) -> bytes:
     """A struct, dict or other value as compact JSON in UTF-8. If it holds a lone surrogate, every character that is not
-    ASCII is written as an escape. Raises TypeError if it holds a value that is not JSON."""
+    ASCII is written as an escape.
+
+    What JSON does not have is written as msgspec writes it: dates and bytes as texts, sets as lists, NaN and infinity
+    as null, whole numbers of any size in full. Raises TypeError for objects that msgspec cannot write.
+    """
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
@@ -38,8 +42,8 @@ def plain(value: object) -> bytes:
 
 
 def decode(line: bytes) -> Entry:
-    """The entry that a line of JSON holds. A body of an unknown kind becomes `Opaque`. Raises ValueError if the line is
-    not an entry."""
+    """The entry that a line of JSON holds. A body of an unknown kind becomes `Opaque`; unknown fields are dropped.
+    Raises ValueError if the line is not an entry."""
     try:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeError):

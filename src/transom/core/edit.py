@@ -14,7 +14,8 @@ Span = tuple[int, int]
 class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="fold"):
     """Show one text in the place of a range of units. (The slot that it makes in a view is a `FoldedSlot`.)
 
-    - `first`, `last`: the keys of the first and the last unit of the range.
+    - `first`, `last`: the keys of the first and the last unit of the range. It must be whole slots of the window,
+      without an open call, and larger than what the fold shows; otherwise the fold is refused (`edit_refusal`).
     - `text`: what is shown, for example a record, a summary or a marker.
     - `excerpted`: keys of folded units that count as present, because the text has a marked excerpt of them. (A fold of
       the very last resort has only their reference.)
@@ -36,11 +37,12 @@ class Fold(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
 
 
 class Trim(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="trim"):
-    """Show less of one part of an entry.
+    """Show less of one part of an entry. If several trims of one part apply, the one that leaves the fewest bytes is in
+    effect. A trim that makes the part no smaller is refused.
 
     - `entry`: its seq. `part`: the address of the part in it.
-    - `keep`: of a text, the pieces that stay; they rise and do not touch. If it is empty, the note alone stands for the
-      text.
+    - `keep`: of a text, the pieces that stay, as (start, end) in characters of the original text; they rise and do not
+      touch. If it is empty, the note alone stands for the text.
     - `note`: of a text, what stands in the first gap; each later gap gets a short mark. Of a call, its new arguments,
       which must be JSON. Of an image, a file or a part of an unknown kind, the text that stands in its place. Reasoning
       is dropped, and needs no note.
@@ -71,8 +73,8 @@ class Pin(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_f
 
 
 class Undo(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_field="kind", tag="undo"):
-    """Take back the fold, trim, pin or summary whose seq is `edit`. An undo cannot be undone: to redo, append a new
-    edit."""
+    """Take back the fold, trim, pin or summary whose seq is `edit`. Plans then leave the turns of a fold or trim alone
+    while the window fits. An undo cannot be undone: to redo, append a new edit."""
 
     edit: int
     why: str = ""

@@ -20,8 +20,8 @@ class Sent(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     """Records that a window is sent to the provider. Appended before the request leaves.
 
     - `fingerprint`: the hash of what the window shows.
-    - `limit`: the tokens that the window was planned for.
-    - `tokens`: the raw size of the window, not calibrated.
+    - `limit`: the tokens, as the provider counts them, that the window was planned for.
+    - `tokens`: the raw size of the window, head included, not calibrated.
     - `messages`: how many messages it has, counted as for `Budget.max_messages`.
     - `shared_tokens`: the raw tokens of the prefix that it shares with the window before, head included.
     - `breaks`: the index of the first slot that differs from the window before (-1: the head), the seq of the entry

@@ -146,9 +146,9 @@ def answered_size(sent: Sent, usage: Usage | None, calibration: Calibration) -> 
 
 
 def limits_after_reply(limits: Mapping[str, LearnedLimit], model: str, size: int) -> Mapping[str, LearnedLimit]:
-    """The learned limits, by model, after a reply. `model`: the one that has replied, as in `Sent.model`; if the
-    request named none (empty), the limits without a provider in their name change, those of a dialect. `size`: as
-    `answered_size` gives it."""
+    """The learned limits, by model, after a reply; the same mapping if none of them changes. `model`: the one that has
+    replied, as in `Sent.model`. If the request named none (empty), those limits change whose name has no ":": the name
+    of a dialect. `size`: as `answered_size` gives it."""
     names = [model] if model else [name for name in limits if ":" not in name]
     for name in names:
         if (known := limits.get(name)) is not None and (after := known.after_reply(size)) is not known:

@@ -13,7 +13,8 @@ from transom.core.entry import Entry, Meta
 
 
 class Log(Protocol):
-    """Gives the entry with a seq, from 0. How entries are stored is the log's own business."""
+    """The entries of a conversation, read only: `log[seq]` gives the entry with this seq, from 0 to `len(log)` − 1.
+    Other numbers and slices need not work. How entries are stored is the log's own business."""
 
     def __len__(self) -> int: ...
 
@@ -21,8 +22,8 @@ class Log(Protocol):
 
 
 class PendingLog(Struct, frozen=True, eq=False):
-    """A log, followed by the entries of a plan that are not appended yet. From the seq of the first of `entries` on,
-    entries are read from there. `entries` may grow meanwhile."""
+    """A log, followed by the entries of a plan that are not appended yet. `entries` go on where the log ends, and more
+    may be added to them later. From the seq of the first of them on, entries are read from there, not from `log`."""
 
     log: Log
     entries: Sequence[Entry]
@@ -57,7 +58,8 @@ class Owner(Struct, frozen=True):
 
 
 def owner_of(log: Log) -> Owner:
-    """The owner of a log: what its first entry says. It never changes; empty for an empty log."""
+    """The owner of a log, as the `meta` of its first entry says; an `Owner` with empty fields if that says nothing, or
+    if the log is empty."""
     meta = log[0].meta if len(log) else None
     return Owner() if meta is None else Owner(meta.user_id, meta.session_id)
 

@@ -133,9 +133,11 @@ class Fact(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag_
     """The base class of all facts: what happened, as content parts. (Notes, recalled texts, handoffs and failures have
     no parts, but a text of their own.)
 
-    - `parts`: the content. `shape`: its form in the provider's format.
+    - `parts`: the content. `shape`: the form of the content in the provider's format: a string ("text"), a list of
+      parts ("parts"), null, or no such key ("absent").
     - `extra`: the message's other fields.
-    - `dialect`: the format of `shape`, `extra` and raw parts. They are sent again in this dialect only.
+    - `dialect`: the format of `shape`, `extra` and raw parts. They are sent again in this dialect only; for another one
+      the fact is translated (`wire/translate.py`).
     - `separate`: true if the fact came as a message of its own although the dialect would join it to the one before.
     """
 
@@ -307,8 +309,11 @@ def part_kind(part: Part) -> str:
 
 
 def addressed_parts(fact: Fact) -> Iterator[tuple[Address, Addressed]]:
-    """Every part of a fact with its address, in a fixed order: content, calls, reasoning. `Entry.tokens` has the counts
-    of the parts in this order, behind the count of the envelope."""
+    """Yield every part of a fact with its address, in a fixed order: content, calls, reasoning. The index in an address
+    counts the parts of its kind. A fact that has no parts, such as a note, yields nothing.
+
+    `Entry.tokens` has the counts of the parts in this order, behind the count of the envelope.
+    """
     seen = {"text": 0, "image": 0, "file": 0, "other": 0}
     for part in fact.parts:
         kind = part_kind(part)
@@ -402,8 +407,9 @@ def turn_of(items: Sequence[Addressed], **rest: Any) -> Assistant:
 
 
 def with_pending_calls(turn: Assistant, made: Iterable[str], closed: Iterable[str], used: Iterable[str]) -> Assistant:
-    """A copy of the turn that says which calls of the provider's own tools reach into other turns: `pending_calls` wait
-    for a later turn, `continued_calls` were made in an earlier one.
+    """The turn with the calls of the provider's own tools that reach into other turns; the same object if there are
+    none. `pending_calls`, which wait for a later turn: the `made` and `used` ones that are not closed.
+    `continued_calls`, which an earlier turn made: the `closed` and `used` ones that this turn did not make.
 
     `made`: the ids of the calls that the turn makes. `closed`: the ids of those whose result it has. `used`: the ids of
     those whose code has made a call of a client's tool in this turn. Empty ids do not count.
@@ -415,8 +421,9 @@ def with_pending_calls(turn: Assistant, made: Iterable[str], closed: Iterable[st
 
 
 def continued(turn: Assistant, more: Assistant) -> Assistant:
-    """One turn of two: `turn`, and `more`, with which it goes on in another message. A bar in `order` says where `more`
-    begins. All other fields are those of `turn`."""
+    """One turn of two: `turn`, and `more`, with which it goes on in another message. Its content, calls and reasoning
+    are those of both. A bar in `order` says where `more` begins, and the shape is "parts". All other fields are those
+    of `turn`; those of `more`, such as `usage` and `extra`, are lost."""
     return replace(
         turn,
         parts=turn.parts + more.parts,

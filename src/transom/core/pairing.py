@@ -34,9 +34,9 @@ class OpenTurns(Protocol):
 def open_call(turns: OpenTurns, result: ToolResult) -> tuple[Unit, int] | None:
     """The open call that this result belongs to, as its unit and its index in the turn; None if there is none.
 
-    A result with a `place` names its call by that. Any other result names it by label, or by function name if the call
-    has no id (see `is_answered`). If several turns have such an open call, the newest turn counts, and in a turn the
-    first call.
+    A result with a `place` names its call by that, and by nothing else. Any other result names it by label, or by
+    function name if the call has no id (see `is_answered`); `legacy` must be the same in both. If several turns have
+    such an open call, the newest turn counts, and in a turn the first call.
     """
     if result.place is not None:
         key, index = result.place
@@ -82,8 +82,11 @@ def is_answered(call: Call, *, by: str, name: str | None) -> bool:
 
 def result_label_size(counter: FormatCounter, unit: Unit, index: int, result: ToolResult) -> Size:
     """What a result adds to the tokens and bytes because it is sent with the label of its call (`call_labels`), and not
-    with its own id, which is counted already. `index`: that of the call in the turn of the unit. Below 0 if the label
-    is shorter."""
+    with its own id, which is counted already. Below 0 if the label is shorter. If the turn is in another dialect than
+    the counter, its label is not known yet: the longest one counts (`FormatCounter.place`), in tokens only.
+
+    `index`: that of the call in the turn of the unit.
+    """
     count, dialect = counter.count, counter.dialect
     turn = unit.first_fact
     assert isinstance(turn, Assistant)
@@ -126,13 +129,15 @@ def call_label_size(counter: FormatCounter, turn: Assistant, key: int) -> Size:
 
 
 def call_labels(calls: Sequence[Any], key: int) -> tuple[str, ...]:
-    """The labels of the calls of a turn, in order. A label is the id of the call, or is made of its place:
-    `call-<key>-<index>`. `key`: the key of the turn's unit.
+    """The labels of the calls of a turn, in order. `calls`: objects with `id` and `legacy`, such as `Call`. `key`: the
+    key of the turn's unit.
 
-    It is made of the place if the id is empty, if an earlier call of the turn has the same label, or if the id has this
-    form itself. An id of this form came from a request that we rendered. Its place was in another log, so it may be the
-    label of another call here. So all labels of a turn differ. Exception: a call in OpenAI's old `function_call` format
-    has no id, and keeps an empty label.
+    A label is the id of the call, with lone surrogates replaced. It is made of the call's place, `call-<key>-<index>`,
+    if the id is empty, if an earlier call of the turn has the same label, or if the id has this form itself: then it
+    came from a request that we rendered for another log, and may be the label of another call here.
+
+    So all labels of a turn differ. Exception: a call in OpenAI's old `function_call` format has no id, and keeps an
+    empty label.
     """
     if len(calls) == 1 and _may_stay(calls[0].id):
         return (calls[0].id,)  # the usual case

@@ -24,34 +24,37 @@ CHUNK = 64
 
 
 def vector(items: Iterable[T]) -> tuple[T, ...]:
-    """An immutable sequence of these items: a tuple up to `CHUNK` items, otherwise a `Vector`."""
+    """An immutable sequence of these items: a plain tuple up to 64 items (`CHUNK`), otherwise a `Vector`."""
     whole = items if isinstance(items, tuple) else tuple(items)
     return whole if len(whole) <= CHUNK else cast("tuple[T, ...]", Vector(whole))
 
 
 def appended(items: tuple[T, ...], item: T) -> tuple[T, ...]:
-    """A sequence that `vector` has made, with one more item."""
+    """A copy of `items`, a tuple or what `vector` has made, with one more item at its end."""
     if (chunks := _chunks_of(items)) is not None:
         return cast("tuple[T, ...]", chunks.plus(item))
     return vector((*items, item))
 
 
 def replaced(items: tuple[T, ...], at: int, item: T) -> tuple[T, ...]:
-    """A sequence that `vector` has made, with another item at the index `at`, which is not negative."""
+    """A copy of `items`, a tuple or what `vector` has made, with another item at the index `at`. There must be an item
+    at `at`, and `at` must not be negative; neither is checked."""
     if (chunks := _chunks_of(items)) is not None:
         return cast("tuple[T, ...]", chunks.with_item(at, item))
     return (*items[:at], item, *items[at + 1 :])
 
 
 def spliced(items: tuple[T, ...], start: int, stop: int, new: Iterable[T]) -> tuple[T, ...]:
-    """A sequence that `vector` has made, with `new` in the place of the items from index `start` to before `stop`."""
+    """A copy of `items`, a tuple or what `vector` has made, with `new` in the place of the items from index `start` to
+    before `stop`. The indexes must be 0 or more, and `start` at most `stop`; this is not checked."""
     if (chunks := _chunks_of(items)) is not None:
         return cast("tuple[T, ...]", chunks.spliced(start, stop, new))
     return vector((*items[:start], *new, *items[stop:]))
 
 
 def index_after(items: Sequence[T], key: Key, of: Callable[[T], Key]) -> int:
-    """How many items have a key of at most `key`. `of` gives an item's key; the keys rise."""
+    """How many items have a key of at most `key`, by bisection. `of` gives an item's key; the keys of `items` must
+    rise."""
     if (chunks := _chunks_of(items)) is not None:
         return chunks.index_after(key, of)
     return bisect_right(items, key, key=of)
@@ -64,8 +67,8 @@ def _chunks_of(items: Sequence[T]) -> Vector[T] | None:
 
 class Vector(Sequence[T]):
     """An immutable sequence that shares its chunks with its changed copies. Make it with `vector`, and a changed copy
-    with `appended`, `replaced` or `spliced`. It is no `tuple` for `isinstance`, but a slice of it is one. It equals any
-    sequence of the same items."""
+    with the functions `appended`, `replaced` or `spliced`, which also take plain tuples. It is no `tuple` for
+    `isinstance`, but a slice of it is one. It equals any sequence of the same items."""
 
     # The items are in `_chunks`, each with 1 to CHUNK items, and behind them in `_last`, which has fewer than CHUNK:
     # that is where an appended item goes.
@@ -187,8 +190,8 @@ def _starts_of(chunks: Iterable[tuple[Any, ...]]) -> tuple[int, ...]:
 
 
 class IntVector:
-    """An immutable sequence of whole numbers (64 bits). `plus` and `without` return another one and leave this one as
-    it is.
+    """An immutable sequence of whole numbers (64 bits; OverflowError beyond). `plus` and `without` return another one
+    and leave this one as it is. It has no slices and no hash, and equals only an IntVector of the same numbers.
 
     The versions of a sequence share one array. Each knows how many of the array's first numbers are its own, and these
     never change. To append in place, `plus` needs the right of its version: a bytearray of one byte. Whoever pops that

@@ -45,10 +45,11 @@ class Plan(Struct, frozen=True, eq=False):
 
 
 def plan(request: PlanRequest) -> Plan:
-    """Compute what to append so that the next request may leave, and its window.
+    """Compute what to append so that the next request may leave, and its window. Nothing is appended here.
 
     Raises BudgetImpossible, with the size of each part, if the window cannot be made to fit. Raises InvalidEdit if a
-    strategy or recall step of the policy gives what it must not give.
+    strategy or recall step of the policy gives what it must not give, or if a strategy never ends. What a step of the
+    policy raises passes through, with a note that names the step.
     """
     view, options, budget, draft = request.view, request.options, request.budget, _draft(request)
     # First everything that a window must have to be valid, because it takes room: the enforcer works on the rest.
@@ -81,8 +82,8 @@ def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise
     """Compute the edits that compact the window now, as if it were full, and the summaries that its strategies want.
 
     If the request waited for a summary, the summary comes before the edits. There are no edits if the policy finds
-    nothing to take away. All entries belong to one plan, so that they are undone together. No request is planned.
-    Raises as `plan` does.
+    nothing to take away. All entries belong to one plan, so that they are undone together. No request is planned: there
+    is no `Sent`, and open calls stay open. Raises as `plan` does.
     """
     draft = _draft(request)
     enforcer = BudgetEnforcer(draft, request)

@@ -37,7 +37,8 @@ class Draft:
         self.entries: list[Entry] = []
 
     def copy(self) -> Draft:
-        """A draft with the same entries. What is added to it does not change this one."""
+        """A draft with the same entries so far. What is added to the copy does not change this one, nor the other way
+        round."""
         other = Draft(self.view, self.at, self.meta)
         other.log, other.first, other.entries = self.log, self.first, [*self.entries]
         if other.entries:
@@ -103,7 +104,8 @@ def due_size(view: View, state: Mapping[str, str]) -> Size:
 
 
 def visible_note(view: View, key: str) -> str | None:
-    """The text of the newest note of a key. None if there is none, or the window does not show it."""
+    """The text of the newest note of a key, as the model reads it: `texts.state_note` has put the key in front of the
+    value. None if there is no note, or the window does not show it."""
     newest = view.notes.get(key)
     return newest[1] if newest is not None and _is_visible(view, newest[0]) else None
 

@@ -87,8 +87,8 @@ class Target(Struct, frozen=True):
     policy_target: float | None = None
 
     def pressure(self, view: View, saved: Size = ZERO) -> float:
-        """How full the fullest limit of the view is, due notes included: 0 empty, 1 full. `saved`: a size that is taken
-        away first."""
+        """How full the fullest limit of the view is, due notes included, beside `fixed_size`: 0 empty, 1 full, above 1
+        over the limit. `saved`: a size that is taken away first."""
         return pressure(view.total.plus(self.due_notes).minus(saved), self.fixed_size, self.limit)
 
     def is_met(self, view: View) -> bool:
@@ -114,7 +114,7 @@ class KeptUnit(NamedTuple):
     """A unit that a keep rule protects: a compaction pins it, so that a fold over it does not hide it.
 
     `key`: the key of the unit. `why`: the reason that the pin gives. `trim`: an edit that makes the unit small enough
-    to stay, or None.
+    to stay, which is made when the unit is sent again anyway; None: the unit stays as it is.
     """
 
     key: int

@@ -43,12 +43,15 @@ class PricedChoice(NamedTuple):
 
 
 def choice_cost(name: str, after: View, left: int, window: PricedWindow, summary: float = 0.0) -> ChoiceCost:
-    """The costs of a compaction that leaves the view `after`, in fresh input tokens. `left`: the tokens of its request,
-    due notes included. `summary`: the price of new summaries.
+    """The costs of a compaction that leaves the view `after`, in fresh input tokens. The tokens that are no longer read
+    from the cache, and `summary`, are paid once; what is sent, at each call until the next compaction.
 
-    We take it that the next compaction comes when it pays, after √(2 · once / (growth · read)) calls, or earlier if the
-    window is full before, but after one call at least. If reading from the cache is free, it comes when the window is
-    full.
+    The number of calls until then is estimated. It is the smaller of two, and at least 1: √(2 · once / (growth · read
+    price)), when it pays, and the calls until the window is full. If reading from the cache is free, only the second
+    counts.
+
+    `left`: the raw tokens of the request with the view `after`, due notes included. `summary`: the price of the
+    summaries that must be made for it.
     """
     prices, growth = window.prices, window.growth
     rewritten = left - shared_prefix_tokens(after, after.shared_slots)

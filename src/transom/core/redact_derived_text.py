@@ -25,7 +25,9 @@ MAX_SOURCE_CHARACTERS = 4_000_000
 
 @runtime_checkable
 class Redact(Protocol):
-    """A function that replaces the secrets in a text by their names."""
+    """Replaces the secrets in a text by their names: a callable that also has the method `secrets`, such as
+    `transom.redaction.Redactor`. A plain function is not enough. It must be pure: the same text always gives the
+    same."""
 
     def __call__(self, text: str, *known: Secrets) -> str:
         """Return the text without the secrets that are found in it, and without those that are known from other texts,
@@ -33,7 +35,7 @@ class Redact(Protocol):
         ...
 
     def secrets(self, texts: Iterable[str]) -> Secrets:
-        """Return the secrets in these texts."""
+        """Return the secrets that are found in these texts, each with the name that stands in its place."""
         ...
 
 
@@ -42,7 +44,8 @@ def known_secrets(view: View, redact: Redact, indexes: IndexCache) -> SecretInde
     one message shows that a value is a secret ("the password is …"), and others repeat the value.
 
     Only the newest facts are searched: those that have `MAX_SOURCE_CHARACTERS` characters together. Each fact is
-    searched once: `indexes` keeps what was found from one plan to the next.
+    searched once: `indexes` keeps what was found from one plan to the next, and what is returned belongs to it, so do
+    not change it.
     """
     last, n = indexes.of(_LastSecrets), min(view.length, stored(view.log))
     found = last.found
@@ -95,8 +98,9 @@ def _first_searched(view: View, n: int) -> int:
 
 
 def redacted_fold(view: View, fold: Fold, redact: Redact, indexes: IndexCache) -> Fold:
-    """A copy of the fold whose text shows none of the secrets that are found in the log (`known_secrets`). The fold
-    must apply to the view."""
+    """A copy of the fold whose text shows no secret that is found in the text itself, and none of those in the log
+    (`known_secrets`). Its `summary_end` is moved to fit. The fold must apply to the view. The copy may not apply: names
+    may be longer than secrets."""
     known = known_secrets(view, redact, indexes)
     # One after the other, so that `summary_end` is right again.
     summary, rest = fold.text[: fold.summary_end], fold.text[fold.summary_end :]
@@ -105,7 +109,8 @@ def redacted_fold(view: View, fold: Fold, redact: Redact, indexes: IndexCache) -
 
 
 def redacted_recall(view: View, recalled: Recalled, redact: Redact, indexes: IndexCache) -> Recalled:
-    """A copy of the recalled text that shows no secret of the entries that it quotes, and none of `known_secrets`."""
+    """The recalled text without the secrets that are found in it or in the entries that it quotes, and without those in
+    `known_secrets`. A copy, or the same object if nothing changes."""
     bodies = (view.fetch(seq).body for seq in recalled.refs if 0 <= seq < view.length)
     text = redact(recalled.text, known_secrets(view, redact, indexes), redact.secrets(texts_of_facts(bodies)))
     return recalled if text == recalled.text else replace(recalled, text=text)
@@ -138,8 +143,8 @@ def redacted_turns(turns: Sequence[SourceTurn], redact: Redact, *known: Secrets)
 
 def redacted_want(view: View, want: Summarise, redact: Redact, indexes: IndexCache) -> Summarise:
     """A copy of the want that shows no secret of its turns, and none of `known_secrets`. The turns, the notes and the
-    focus are redacted; exact and typed values that contain a secret are left out. `request` and `prior` stay as they
-    are."""
+    focus are redacted; exact and typed values that contain a secret are left out. `request`, which is sent as any
+    request of the conversation, and `prior`, which was made of redacted turns, stay as they are."""
     facts = (fact for turn in reversed(want.turns) for fact in reversed(turn.facts))
     known = known_secrets(view, redact, indexes), SecretIndex(redact.secrets(texts_of_facts(facts)))
     return replace(
@@ -165,7 +170,8 @@ def texts_of(fact: Fact) -> Iterator[str]:
 
 
 def texts_of_facts(bodies: Iterable[object]) -> Iterator[str]:
-    """The texts of those bodies of entries that are facts, until there are `MAX_SOURCE_CHARACTERS` characters."""
+    """Yield the texts (`texts_of`) of those bodies of entries that are facts, in order, until they have
+    `MAX_SOURCE_CHARACTERS` characters (4 million). The text that reaches this number is still given whole."""
     left = MAX_SOURCE_CHARACTERS
     for text in (text for body in bodies if isinstance(body, Fact) for text in texts_of(body)):
         if left <= 0:

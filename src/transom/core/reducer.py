@@ -39,9 +39,10 @@ bound reasoning stays hidden."""
 
 def apply(view: View, entries: Iterable[Entry]) -> View:
     """Compute the view after more entries, which must continue the log: if the view shows n entries, their seqs are n,
-    n + 1, … The old view stays as it is.
+    n + 1, … (AssertionError otherwise). The old view stays as it is.
 
-    The time grows with the number of new entries. It does not grow with the log.
+    The log of the view must have the new entries already, because an edit may name one of them. The time grows with the
+    number of new entries. It does not grow with the log.
     """
     builder = ViewBuilder(*astuple(view))
     for entry in entries:
@@ -55,7 +56,9 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
 
 
 def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View:
-    """Compute the view of a log; with `upto`, of its first `upto` entries: what the log showed at an earlier time."""
+    """Compute the view of a log; with `upto`, of its first `upto` entries: what the log showed at an earlier time.
+    `upto` must not be above the length of the log. `counter`: a `FormatCounter` counts as its dialect; any other
+    counter of texts counts as for OpenAI Chat. It takes time for every entry."""
     stop = len(log) if upto is None else upto
     return apply(View.empty(log, counter), (log[seq] for seq in range(stop)))
 

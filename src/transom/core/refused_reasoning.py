@@ -23,11 +23,12 @@ ALWAYS = 3
 
 
 def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -> Mapping[str, int]:
-    """What is known of models after one of them refused reasoning: by "provider:model", `SOME_LEFT`, `NONE_LEFT`,
-    `NEW_REASONING` or `ALWAYS`.
+    """What is known of models after one of them refused reasoning: by "provider:model", one of the four states of this
+    module. `known`, which is not changed: what was known before.
 
-    `known`: what was known before. `model`: the one that refused; if it is empty, nothing changes. `is_some_left`: the
-    log has reasoning that no refusal hides.
+    The state of `model` becomes `ALWAYS` if it was `NEW_REASONING` or `ALWAYS`: it has refused reasoning of its own
+    making. Otherwise it becomes `SOME_LEFT` or `NONE_LEFT`. `is_some_left`: the log has reasoning that no refusal
+    hides. An empty `model` changes nothing.
     """
     if not model:
         return known

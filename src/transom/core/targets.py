@@ -82,9 +82,9 @@ class Targets:
         return size if self.due_recall() is None else size.plus(self._recall_size)
 
     def due_recall(self) -> Recalled | None:
-        """What the policy's recall steps bring back for the newest unit: a message of the user, or a turn of the model.
-        None if no step gives anything, if something was recalled for this unit already, or if there is no unit yet. The
-        steps are asked once for each view.
+        """What the policy's recall steps bring back for the newest unit, which is a message of the user or a turn of
+        the model. It is redacted, and is that of the first step that gives anything. None if no step does, if something
+        was recalled for this unit already, or if there is no unit yet. The steps are asked once for each view.
 
         Raises InvalidEdit if a step gives a value that is not a Recalled with a text.
         """

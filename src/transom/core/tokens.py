@@ -48,7 +48,8 @@ class TokenCounter(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """The tokens of one text, 0 or more. The text may hold anything that a model or a tool wrote."""
+        """The tokens of one text, 0 or more. The text may hold anything that a model or a tool wrote: nothing, lone
+        surrogates, the special tokens of a tokenizer. None of these may raise."""
         ...
 
 
@@ -158,7 +159,9 @@ class FormatCounter:
         return ()
 
     def count_part(self, part: m.Addressed) -> int:
-        """The tokens of one part of a fact: of a call those of its arguments, of an image or file `MEDIA_TOKENS`."""
+        """The tokens of one part of a fact: of a call those of its arguments, of an image or file 1,000
+        (`MEDIA_TOKENS`), of a part of another kind those of the strings in it. Dialects that know the size of images
+        have counters that say more."""
         if isinstance(part, (m.Text, m.Reasoning)):
             return self.count(part.text)
         if isinstance(part, m.Call):
@@ -168,8 +171,9 @@ class FormatCounter:
         return sum(map(self.count, m.strings_in(part.raw)))
 
     def count_envelope(self, fact: m.Fact) -> int:
-        """The tokens of a fact beside its parts: message overhead, ids and names, its own text (that of a note, for
-        example), and the fields of `extra` that the model reads (`SENT_EXTRAS`)."""
+        """The tokens of a fact without those of its parts (`count_part`): message overhead; ids and names of calls; the
+        text of a fact that has no parts, such as a note; and the fields of `extra` that the model reads
+        (`SENT_EXTRAS`)."""
         count, tokens = self.count, MESSAGE_TOKENS
         if isinstance(fact, m.Assistant):
             for call in fact.calls:

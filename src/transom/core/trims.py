@@ -27,7 +27,7 @@ Rank = tuple[int, str, tuple[tuple[int, int], ...]]
 
 def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
     """The text as a trim shows it: the pieces `keep` in order, with `note` in the first gap and a short mark in each
-    later one. Without pieces, the note alone."""
+    later one. What is missing at the beginning or the end is a gap too. Without pieces, the note alone."""
     if not keep:
         return note
     pieces, at, noted = list[str](), 0, False
@@ -42,7 +42,8 @@ def trimmed_text(text: str, keep: Sequence[Span], note: str) -> str:
 
 def apply_trim(part: Addressed, trim: Trim) -> Addressed | None:
     """The part as a trim shows it: of a text some pieces and the note; of a call the call with the note as its
-    arguments; of reasoning None, because it is dropped; of any other part a text, the note."""
+    arguments; of reasoning None, because it is dropped; of any other part a text, the note. Whether the trim may be
+    applied is not checked (see `edit_refusal`)."""
     if isinstance(part, Text):
         return Text(trimmed_text(part.text, trim.keep, trim.note), part.extra)
     if isinstance(part, Call):

@@ -335,7 +335,8 @@ def without_excerpted(pinned: tuple[Unit, ...], excerpted: tuple[int, ...]) -> t
 
 
 def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:
-    """Every unit that a slot covers, in key order, from the key `least` on."""
+    """Yield every unit that a slot covers, in key order, from the key `least` on; a unit that is a slot itself is the
+    only one. Units that a fold hides have no entries (`Unit.entries` is None)."""
     stack: list[Slot] = [slot] if slot.last >= least else []
     while stack:
         top = stack.pop()

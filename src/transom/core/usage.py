@@ -46,7 +46,7 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
     @property
     def total(self) -> int:
-        """The number of all tokens, of prompts and outputs."""
+        """The number of all tokens: of prompts, cached ones included, and of outputs."""
         return self.all_tokens.prompt + self.all_tokens.output
 
     @property

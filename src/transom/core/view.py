@@ -42,7 +42,8 @@ class View(SlotTable, frozen=True, eq=False):  # pyright: ignore[reportGeneralTy
 
     @staticmethod
     def empty(log: Log, counter: TokenCounter) -> View:
-        """The view of a log before its first entry."""
+        """The view of a log before its first entry, with the size of a bare request. `counter`: a `FormatCounter`
+        counts as its dialect; any other counter of texts counts as for OpenAI Chat."""
         format_counter = counter if isinstance(counter, FormatCounter) else FormatCounter(counter)
         return View(log=log, counter=format_counter, total=Size(format_counter.request))
 
@@ -163,11 +164,12 @@ class View(SlotTable, frozen=True, eq=False):  # pyright: ignore[reportGeneralTy
         return Entry(seq=seq, at=at, body=body, tokens=tokens, counter=counter, meta=meta, plan=plan)
 
     def call_of(self, unit: Unit, seq: int) -> Call | None:
-        """The call to which a result of the unit belongs. `seq`: the seq of the result. None if the unit is not a turn
-        of the model."""
+        """The call to which a result of the unit belongs. `seq`: the seq of the result, and not of the turn. None if
+        the unit is not a turn of the model."""
         turn = self.entries_of(unit)[0].body
-        index = unit.answered_calls[bisect_left(unit.seqs, seq) - 1]
-        return turn.calls[index] if isinstance(turn, Assistant) else None
+        if not isinstance(turn, Assistant):
+            return None
+        return turn.calls[unit.answered_calls[bisect_left(unit.seqs, seq) - 1]]
 
     def entry_tokens(self, unit: Unit, seq: int) -> tuple[int, int]:
         """The raw tokens of one entry of a unit, by its seq: without trims, and as its trims show it. Reasoning that is
