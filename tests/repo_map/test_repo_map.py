@@ -207,6 +207,23 @@ def test_threads_that_write_one_cache_do_not_disturb_each_other(folder, tmp_path
     assert FactsCache(cache).load() == facts
 
 
+def test_threads_may_use_one_map_while_files_come_and_go(folder):
+    repo_map = RepoMap(folder)
+    interval = sys.getswitchinterval()
+
+    def changed(number):
+        file = folder / f"file{number % 5}.py"
+        file.write_text("".join(f"def made_{number}_{at}(): print_report()\n" for at in range(number % 7)))
+        return repo_map.text(200, focus="print_report")
+
+    try:
+        sys.setswitchinterval(1e-5)
+        with ThreadPoolExecutor(4) as threads:
+            assert all(threads.map(changed, range(60)))
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_who_reads_a_cache_while_it_is_written_has_the_old_one(folder, tmp_path, monkeypatch):
     cache, kept = tmp_path / "cache", []
     repo_map = RepoMap(folder, cache=cache)

@@ -185,6 +185,13 @@ def test_arguments_of_a_failed_call_go_after_four_turns_and_the_file_is_still_na
     assert proposals(FAILED, log, Pin(entry=1)) == {}
 
 
+def test_arguments_of_a_failed_call_may_go_at_once():
+    log = talk("go", *ran("Error: string not found", "edit", BIG), says("once more"))
+    assert list(proposals(marked(FailedArguments(turns=0)), log)) == [1]
+    assert list(proposals(marked(FailedArguments(turns=1)), log)) == [1]
+    assert proposals(marked(FailedArguments(turns=2)), log) == {}
+
+
 @pytest.mark.parametrize(
     ("reply", "goes"), [("Exit code 1\nboom", True), ("Exit code 0\nError: quoted", False), ("0 errors", False)]
 )

@@ -102,5 +102,5 @@ def is_cache(file: Path) -> bool:
 
 
 def hash_of(data: bytes) -> bytes:
-    """Return a digest of bytes, by which a change is seen."""
+    """Return a digest of bytes, of 16 bytes, by which a change is seen."""
     return blake2b(data, digest_size=16).digest()

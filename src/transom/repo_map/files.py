@@ -49,12 +49,12 @@ class _Ignored(NamedTuple):
 
 
 def source_files(folder: Path) -> list[SourceFile]:
-    """List the files of the folder in a language that has symbols, sorted by path; at most MAX_FILES, the first ones
-    that are found.
+    """List the files of the folder in a language that has symbols, sorted by path; at most MAX_FILES (20,000), the
+    first ones that are found. Nothing is raised: a folder that cannot be read has no files.
 
     Left out: files that a .gitignore of the folder, of one below, or of the repository around it ignores (or its
-    `info/exclude`); hidden folders, virtual environments, `node_modules` and the like, folders more than MAX_DEPTH
-    deep, links, files over MAX_BYTES, and what cannot be read.
+    `info/exclude`); hidden folders, virtual environments, `node_modules` and the like, folders more than MAX_DEPTH (40)
+    deep, links, and files over MAX_BYTES (400,000).
     """
     found: list[SourceFile] = []
     around, prefix = _around(folder)

@@ -46,8 +46,8 @@ class Focus(Struct, frozen=True):
 
 
 def focus_of(texts: Iterable[str]) -> Focus:
-    """Extract the focus from texts: tasks, questions, paths, names. The newest text comes last: only the last
-    MAX_CHARACTERS characters count."""
+    """Extract the focus from texts: tasks, questions, paths, names. The newest text comes last: of all texts together
+    only the last MAX_CHARACTERS (40,000) characters count. Without texts, the focus is empty."""
     text = "\n".join(texts)[-MAX_CHARACTERS:]
     identifiers = _IDENTIFIER.findall(text)
     words = dict.fromkeys(word for name in reversed(identifiers) for word in words_of_name(name))
@@ -59,8 +59,8 @@ def focus_of(texts: Iterable[str]) -> Focus:
 
 
 def focus_of_view(view: View) -> Focus:
-    """Extract the focus from a conversation: from the newest turns of its window, up to MAX_CHARACTERS, with calls and
-    the beginnings of results. Turns that are folded do not count."""
+    """Extract the focus from a conversation: from the newest turns of its window, up to MAX_CHARACTERS (40,000), with
+    the arguments of calls and the first 2,000 characters of each result. Turns that are folded do not count."""
     texts = list[str]()
     length = 0
     units = [slot for slot in view.slots if isinstance(slot, Unit)]

@@ -105,7 +105,8 @@ class ReferenceGraph:
         self._rows: dict[str, _Row] = {}
 
     def update(self, files: Mapping[str, FileFacts]) -> None:
-        """Replace the files of the graph by these.
+        """Replace the files of the graph by these: the facts of each file, by its path. A file that is not among them
+        is gone.
 
         Only files whose facts are other objects than before are taken in anew.
         """
@@ -117,7 +118,8 @@ class ReferenceGraph:
                 self._rows[path] = self._row(facts)
 
     def ranks(self, focus: Focus) -> Ranks:
-        """Compute the ranks of all files and of the names that they define."""
+        """Compute the ranks of all files and of the names that they define. An empty focus prefers no file. Both ranks
+        are empty if the graph has no files."""
         import numpy as np  # noqa: PLC0415 - an extra
 
         if not self._rows:

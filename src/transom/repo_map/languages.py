@@ -164,8 +164,8 @@ BY_ENDING = {ending: language for language in LANGUAGES for ending in language.e
 
 @cache
 def grammar(language: Language) -> tuple[Any, Callable[[], Any]]:
-    """Load a language: return its parser, and a function that starts a search with its query. Raises ImportError if the
-    package of its grammar is not installed."""
+    """Load a language: return its parser, and a function that starts a search with its query. Both are kept for the
+    next call. Raises ImportError if the package of its grammar is not installed."""
     from tree_sitter import Language as Grammar  # noqa: PLC0415 - an extra
     from tree_sitter import Parser, Query, QueryCursor  # noqa: PLC0415
 

@@ -40,7 +40,9 @@ _MapLine = tuple[int, int | None]
 
 
 def map_text(files: Sequence[MappedFile], budget: int, counter: TokenCounter) -> str:
-    """Write the map of these files, which are given best first, within `budget` tokens.
+    """Write the map of these files, which are given best first, within `budget` tokens: a title, the paths in the order
+    of `files`, and under each its best symbols in the order of the source. What looks like a marker of ours is
+    disarmed.
 
     Empty if there is no room for a file.
     """

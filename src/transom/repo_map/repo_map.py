@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import cast
 
 from transom.core.tokens import TokenCounter
@@ -30,8 +31,9 @@ class RepoMap:
     """The files of a folder of source code, ranked by which file mentions whose symbols.
 
     Files are parsed once; each use looks at the folder and parses again what has changed on disk. `cache`: a file that
-    keeps the parsed facts for the next process. `counter`: counts the tokens of the map (default: o200k). Needs
-    `transom[map]`.
+    keeps the parsed facts for the next process. If it cannot be read, everything is parsed; if it cannot be written, a
+    warning is logged. `counter`: counts the tokens of the map (default: o200k). Several threads may use one map: one
+    waits while another reads the folder. Needs `transom[map]`.
 
     The map has files of the languages that it can parse, 20,000 at most. Files that git ignores are left out, and so
     are hidden folders, `node_modules`, virtual environments, links, binary files, and files over 400,000 bytes. A file
@@ -56,6 +58,7 @@ class RepoMap:
         self._cache = None if cache is None else FactsCache(Path(cache))
         self._known: dict[str, Known] | None = None
         self._graph = ReferenceGraph()
+        self._lock = RLock()  # the maps of several conversations are made in the threads of their runs
 
     def refresh(self, progress: Progress | None = None) -> int:
         """Parse the files that have changed on disk, and return how many were parsed.
@@ -63,26 +66,8 @@ class RepoMap:
         `text` and `ranked` call this themselves. `progress`: called for each parsed file, with the share of the work
         that is done, from 0 to 1, and the path of the file.
         """
-        stored = self._known
-        if stored is None:
-            stored = {} if self._cache is None else self._cache.load()
-        files = source_files(self.folder)
-        known, parsed = dict[str, Known](), 0
-        for at, file in enumerate(files):
-            found, is_parsed = self._facts(file, stored.get(file.path))
-            parsed += is_parsed
-            if found is None:
-                continue
-            known[file.path] = found
-            if is_parsed and progress is not None:
-                progress(at / len(files), file.path)
-        is_changed = known.keys() != stored.keys() or any(known[path] is not stored[path] for path in known)
-        if self._cache is not None and is_changed:
-            self._cache.store(known)
-        if is_changed or self._known is None:
-            self._graph.update({path: each.facts for path, each in known.items()})
-        self._known = known
-        return parsed
+        with self._lock:
+            return self._refresh(progress)
 
     def ranked(self, *, focus: str | Sequence[str] | View = ()) -> list[MappedFile]:
         """Refresh, and return all files, the one that a reader needs first at the beginning.
@@ -117,6 +102,28 @@ class RepoMap:
 
     # ---- how
 
+    def _refresh(self, progress: Progress | None) -> int:
+        stored = self._known
+        if stored is None:
+            stored = {} if self._cache is None else self._cache.load()
+        files = source_files(self.folder)
+        known, parsed = dict[str, Known](), 0
+        for at, file in enumerate(files):
+            found, is_parsed = self._facts(file, stored.get(file.path))
+            parsed += is_parsed
+            if found is None:
+                continue
+            known[file.path] = found
+            if is_parsed and progress is not None:
+                progress(at / len(files), file.path)
+        is_changed = known.keys() != stored.keys() or any(known[path] is not stored[path] for path in known)
+        if self._cache is not None and is_changed:
+            self._cache.store(known)
+        if is_changed or self._known is None:
+            self._graph.update({path: each.facts for path, each in known.items()})
+        self._known = known
+        return parsed
+
     def _facts(self, file: SourceFile, known: Known | None) -> tuple[Known | None, bool]:
         """Return what is known of a file now (None if it cannot be read), and whether it was parsed for that."""
         if known is not None and (known.size, known.modified) == (file.size, file.modified):
@@ -130,12 +137,14 @@ class RepoMap:
         return Known(file.size, file.modified, digest, file_facts(data, file.language)), True
 
     def _ranked(self, focus: str | Sequence[str] | View, most: int | None = None) -> list[MappedFile]:
-        self.refresh()
-        assert self._known is not None
-        ranks = self._graph.ranks(_focus(focus))
+        wanted = _focus(focus)
+        with self._lock:
+            self.refresh()
+            assert self._known is not None
+            known, ranks = self._known, self._graph.ranks(wanted)
         found = list[MappedFile]()
-        for path in sorted(self._known, key=lambda path: (-ranks.files[path], path))[:most]:
-            symbols = self._known[path].facts.symbols
+        for path in sorted(known, key=lambda path: (-ranks.files[path], path))[:most]:
+            symbols = known[path].facts.symbols
             symbol_ranks = tuple(ranks.symbols[symbol.name] for symbol in symbols)
             found.append(MappedFile(path, ranks.files[path], symbols, symbol_ranks))
         return found

@@ -56,7 +56,8 @@ class FileFacts(Struct, frozen=True):
 
 
 def file_facts(data: bytes, language: Language) -> FileFacts:
-    """Parse a file. In a file with syntax errors, the symbols that the parser recognises around them are found."""
+    """Parse a file: `data` is its bytes. In a file with syntax errors, the symbols that the parser recognises around
+    them are found; nothing is raised. Raises ImportError if the grammar of the language is not installed."""
     parser, search = grammar(language)
     definitions: dict[int, tuple[str, Any, Any]] = {}
     code, prose, at = list[bytes](), list[bytes](), 0

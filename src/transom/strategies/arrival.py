@@ -168,7 +168,7 @@ def unfitting_turn(view: View, target: Target) -> Iterator[Fold]:
     the number of its calls are too much.
 
     Such a turn must go in any case. While it stays, old turns are compacted to make room for it, until nothing of them
-    is left.
+    is left. A turn that is required, has open calls or was restored by the user is left alone.
     """
     if view.total.tokens <= target.goal.tokens or not view.slots:
         return

@@ -173,7 +173,7 @@ def may_trim(
     the user, protected or pinned.
 
     `newest`: allow the newest unit, also while it has open calls. `protected`: the keys of the protected units, in
-    place of `target.protected`. `implied_pins`: whether the pins that plans place count too.
+    place of `target.protected`. `implied_pins`: False allows a unit that only plans have pinned, and no person.
     """
     is_newest = unit.key == target.newest_unit
     if (is_newest and not newest) or (unit.open_calls and not is_newest) or view.user_restored(unit):

@@ -62,7 +62,8 @@ def result_text(content: object) -> str:
 
 
 def to_json(value: object) -> str:
-    """Return a value as JSON text. A lone surrogate, which UTF-8 does not have, becomes a question mark."""
+    """Return a value as JSON text. A lone surrogate, which UTF-8 does not have, becomes a question mark. Raises
+    TypeError for an object that has no form in JSON."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:

@@ -57,7 +57,8 @@ def traced(
     messages, the schemas of the tools, and the arguments and results of calls: whoever reads the spans reads the
     conversation. `tracer_provider`: None: the global one.
 
-    An error ends the spans and is raised again. Only its kind is recorded, never its text.
+    Nothing happens before the first event is asked for. Read to the end, or close the generator: only then the spans
+    end, and the run is closed. An error ends the spans and is raised again. Only its kind is recorded, never its text.
     """
     common = _common(conversation_id, user_id)
     with closing(run), _RunSpans(common, agent, tracer_provider, content=content) as spans:
@@ -79,8 +80,9 @@ async def atraced(
     content: bool = False,
     tracer_provider: TracerProvider | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Pass on the events of a run of an `AsyncConversation`, and record spans for them. The arguments are as in
-    `traced`. The result of the run is in its last event, `Finished`."""
+    """Pass on the events of a run of an `AsyncConversation`, and record spans for them. The arguments, and all that
+    `traced` says of spans and errors, are as there; but nothing is returned: the result of the run is in its last
+    event, `Finished`. If you stop before that, `await …aclose()`."""
     common = _common(conversation_id, user_id)
     try:
         with _RunSpans(common, agent, tracer_provider, content=content) as spans:

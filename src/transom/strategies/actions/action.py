@@ -50,16 +50,18 @@ _SAYS_WHAT_IT_IS = re.compile(r"\S\s+\S|[^\W\d_][\w.]*[/@_-]\w|\d-\d|://")
 
 
 class Action(Struct, frozen=True, gc=False):
-    """What a call did.
+    """What a call did, as its name and its arguments say. Whether it succeeded is in its `Outcome`.
 
-    - `tool`: the name of the tool. `kind`: what the tool does (see `ToolRow`).
-    - `about`: what the call was about, in at most `ABOUT` characters; `text`: the same, in at most `TEXT`.
-    - `names`: the files and objects that the call names. `changes`: those that it changes if it succeeds.
-      `is_changing`: the name of the tool says that it changes something, as `create_ticket` does, even if no argument
-      names what.
-    - `commands`: what the call runs in a shell.
-    - `edits`: what the call puts in place of what. `edited_line`: the most informative line of the edits; `adds_line`:
-      whether they add that line or take it away.
+    - `tool`: the name of the tool, cut to `ABOUT` characters. `kind`: what the tool does (see `ToolRow`).
+    - `about`: what the call was about, in one line of at most `ABOUT` (48) characters; "" for a plan. A command that
+      makes something, or is longer, is described by the title of what it makes or by the call's own description, in at
+      most `DESCRIPTION` (80) characters. `text`: all of the command, or the same at length, in at most `TEXT` (200).
+    - `names`: the files and objects that the call names. `changes`: those that it changes if it succeeds, as the call
+      writes them. `is_changing`: the name of the tool says that it changes something, as `create_ticket` does, even if
+      no argument names what; False for a shell.
+    - `commands`: what the call runs in a shell, in order.
+    - `edits`: what the call puts in place of what. `edited_line`: the most informative line of the edits, in at most
+      `OUTCOME` (80) characters; `adds_line`: whether they add that line or take it away.
     """
 
     tool: str
@@ -118,7 +120,11 @@ UNKNOWN = Action("", "other")
 
 
 def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
-    """What a call did, by the first row of the table `tools` that fits."""
+    """Read what a call did from its name and its arguments, which need not be JSON.
+
+    A patch in the arguments is an edit, and the tools of `PLAN_TOOLS` and `TASK_CHANGES` are plans. The kind of any
+    other call is that of the first row of the table `tools` that fits (see `row_of`); "other" if none does.
+    """
     values = [(key, value) for key, value in arguments(call) if value.strip()]
     words = verbs(call.name, values)
     edits = file_edits_in(values)
@@ -185,9 +191,12 @@ def _named(call: Call, values: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
-    """The command that a call runs in a shell; "" if the tool is no shell. Arguments that are no JSON are a program
-    (JavaScript): of it, the commands that it gives as `cmd: "…"`, one in a line. `values`: what `arguments` gives for
-    the call."""
+    """The command that a call runs in a shell: the values of its arguments `COMMANDS`. "" if the tool is no shell, or
+    has no such argument. `values`: what `arguments` gives for the call.
+
+    The words of a list are joined with blanks; of `["bash", "-lc", "make"]` only the last is returned. Arguments that
+    are not JSON are a program (JavaScript): the result has each command that it gives as `cmd: "…"`, one in a line.
+    """
     if not tool_words(call.name) & SHELL:
         return ""
     if len(values) == 1 and not values[0][0]:

@@ -46,8 +46,9 @@ _ID = re.compile(r"(?=.*[A-Z\d])[\w#@.:-]{4,64}\Z")
 
 
 def arguments(call: Call) -> Sequence[tuple[str, str]]:
-    """The values in a call's arguments, at every depth, each with the nearest key around it ("" if there is none). A
-    value that is no text is given as JSON. Arguments that are not JSON are one value."""
+    """The values in a call's arguments, at every depth, in their order: pairs of the nearest key around a value ("" if
+    there is none) and the value. A number, true, false and null are given as JSON ("5", "null"). Arguments that are not
+    JSON are one value, without a key."""
     try:
         stack: list[tuple[str, object]] = [("", json.loads(call.args))]
     except (ValueError, RecursionError):
@@ -71,8 +72,8 @@ def is_limit(key: str, value: str) -> bool:
 
 
 def noun_of(key: str) -> str:
-    """What an argument is the id of: "reservation" for `reservation_id`; "" for `id`, and for a key that names no
-    id."""
+    """What an argument is the id of, in small letters: "reservation" for `reservation_id` and `reservationId`; "" for
+    `id`, and for a key that names no id."""
     is_id = key.endswith(("_id", "Id", "ID")) or key == "id"
     return key[:-2].rstrip("_").lower() if is_id else ""
 

@@ -72,9 +72,11 @@ def is_shell(program: str) -> bool:
 
 
 def program_of(words: Sequence[str]) -> tuple[str, Role]:
-    """Return the row of `PROGRAMS` that a command fits, and its role. If none fits, return the program and "other".
+    """Return the row of `PROGRAMS` that a command fits, and its role. If none fits, return the program without its
+    folders, and "other".
 
-    `words`: those of the command, at least one; the first is the program.
+    `words`: at least one, without quotation marks. The first is the program, also as a path: `PREFIXES` and `RUNNERS`,
+    such as `sudo` and `uv run`, are not looked past.
     """
     program = words[0].rpartition("/")[2]
     for row, rest in _ROWS.get(program, ()):
@@ -112,12 +114,15 @@ _NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
 class Command(Struct, frozen=True, gc=False):
     """What a simple command does.
 
-    - `program`: with its verb ("git commit"); `role`: what it does (see `Role`). `folder`: where it runs; "" if that is
-      not known.
+    - `program`: with its verb ("git commit"), without `sudo`, `uv run` and the like; "" if the text only writes a file
+      (`> a.txt`). `role`: what it does (see `Role`).
+    - `folder`: where it runs, as the text names it, often relative to where the shell was; "" if that is not known.
     - `words`: a hash of its words and its input, which tells it from other commands of the program. Another process has
       other hashes.
-    - `changes`: the files that it changes. `title`: of what it makes, such as a commit; else empty.
-    - `end`: the operator behind it, "" at the end of the text. `start`, `stop`: where its words stand in the text.
+    - `changes`: the files that it changes, as its words name them: `folder` is not put in front.
+    - `title`: what it makes, with its title (`git commit "Mend the sums"`); "" if `role` is not "makes".
+    - `end`: the operator behind it ("&&", "|", ";", a line end); "" at the end of the text. `start`, `stop`: from which
+      to which character it stands in the text, its input included.
     """
 
     program: str
@@ -143,9 +148,13 @@ class _Simple(Struct):
 
 
 def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
-    """The simple commands of a text, in order; a pipe separates commands too. Only the first `SCANNED_COMMAND`
-    characters are read. `folder`: where the first one runs ("" if that is not known); each `cd` changes it for the
-    next."""
+    """The simple commands of a text, in order; a pipe separates commands too. In place of `bash -c "…"` there are the
+    commands within it. Any text is read as well as it can be; nothing is raised. Only the first `SCANNED_COMMAND`
+    (16,000) characters are read.
+
+    `folder`: where the first command runs ("" if that is not known). A `cd` is one of the commands, and changes the
+    folder of those behind it.
+    """
     commands: list[Command] = []
     for one in _simple(text[:SCANNED_COMMAND]):
         words = one.words[:_MOST_WORDS]
@@ -176,8 +185,8 @@ def paths_in(text: str) -> frozenset[str]:
 
 
 def is_file(word: str) -> bool:
-    """Whether a word of a command may name a file: it is no option, no device, and has no blanks, wildcards or
-    variables."""
+    """Whether a word of a command, without its quotation marks, may name a file: it is no option, no device, does not
+    consist of dots, and has no blanks, wildcards or variables. The disk is not asked."""
     return word.strip(".") != "" and _NO_FILE.isdisjoint(word) and not word.startswith(("-", "/dev/"))
 
 

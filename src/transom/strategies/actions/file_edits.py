@@ -25,7 +25,8 @@ class FileEdit(Struct, frozen=True, gc=False):
     """An edit of one file, as a call states it.
 
     `file`: the path in the call, "" if it has none. `old`, `new`: the text that goes, and the text that comes in its
-    place. `whole`: `new` is all of the file. `deletes`: the file is deleted.
+    place; in a hunk of a patch, both with the unchanged lines around. Either may be empty. `whole`: `new` is all of the
+    file. `deletes`: the file is deleted.
     """
 
     file: str
@@ -36,9 +37,13 @@ class FileEdit(Struct, frozen=True, gc=False):
 
 
 def file_edits_in(values: Sequence[tuple[str, str]]) -> tuple[FileEdit, ...]:
-    """The edits in the arguments of a call: the hunks of a patch ("*** Update File: …"); else its old and new texts;
-    else the texts that it writes as whole files. Empty if it has none of these. `values`: the arguments, as `arguments`
-    yields them."""
+    """The edits in the arguments of a call, in their order. `values`: what `arguments` gives for the call.
+
+    They are the hunks of a patch ("*** Update File: …"), each with the file of its section; else the call's old and new
+    texts (`REPLACED`, `ADDED`), in pairs; else the texts that it writes as whole files (`WRITTEN`). Empty if it has
+    none of these. Without a patch, all are edits of the first path among the arguments. If there are not as many old
+    texts as new ones, only the new ones are returned, with an empty `old`.
+    """
     if any(PATCH in value and "File: " in value for _, value in values):
         return tuple(_of_patch("\n".join(value for _, value in values)))
     file = next((value for key, value in values if key in PATHS), "")
@@ -63,7 +68,8 @@ def _of_patch(patch: str) -> Iterator[FileEdit]:
 
 
 def informative_line(edits: Sequence[FileEdit]) -> tuple[str, bool]:
-    """Choose the line that tells most about some edits, and say whether they add it; if not, they take it away.
+    """Choose the line that tells most about some edits, without the blanks at its ends, and say whether they add it; if
+    not, they take it away. Only the first `SCANNED_EDIT` (8,000) characters of each text are read.
 
     It is the added line with the most names that the replaced text does not have. If the edits add no line, it is the
     removed line with the most names that the new text does not have; if they change no line, ("", True).

@@ -107,16 +107,18 @@ _REDRAWN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
 class Outcome(Struct, frozen=True, gc=False):
     """How a call ended.
 
-    - `status`: "failed" if its exit code or its words say so; "refused" if somebody did not let it run; "running" if it
-      still ran when this result came. `session`: the id under which it runs; else empty. `code`: its exit code; None if
-      that is not known.
-    - `lines`: how many lines the result has; 0 if it is blank.
+    - `status`: "failed" if its flag, its exit code or its words say so; "refused" if somebody did not let it run;
+      "running" if it still ran when this result came. `session`: the id under which it runs; else empty.
+    - `code`: its exit code; None if that is not known. It need not be 0 in a call that did not fail: `grep` ends with 1
+      if it finds nothing.
+    - `lines`: how many lines the result has; 0 if it is blank, and if a search says that it found nothing.
     - `says`: the words that its line in a record has of the result; "" if the number of lines says more. Of a refusal,
       in our words, that it was one.
     - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.
-    - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit.
-    - `receipt`: the result only says that something was launched.
+    - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit. At most
+      three; none of a call that failed.
+    - `receipt`: the result of a "delegate" call only says that an agent was launched.
     """
 
     status: Status = "ok"
@@ -131,14 +133,18 @@ class Outcome(Struct, frozen=True, gc=False):
 
     @property
     def failed(self) -> bool:
-        """Whether the call failed, by its exit code or its words."""
+        """Whether `status` is "failed". A refused call did not fail."""
         return self.status == "failed"
 
 
 def outcome_of(result: ToolResult, action: Action = UNKNOWN) -> Outcome:
-    """How a call ended. `action`: what the call did. A call failed by the flag, the exit code or the first words of its
-    result; a command also by the summary of a test run or, without an exit code, by a line that begins like an error; a
-    read or an edit also if all that it gave is one line that says what is not there or not allowed."""
+    """How a call ended, by the texts of its result. `action`: what the call did; `UNKNOWN` if that is not known.
+
+    A call failed by the flag, the exit code or the first words of its result. Some fail by more: a command, unless it
+    only prints or searches, by the summary of a test run or, without an exit code, by a line that begins like an error;
+    a read or an edit if all that it gave is one line that says what is not there or not allowed. Exit code 1 is no
+    failure of commands that search or compare (`Action.finds`).
+    """
     text = without_controls("\n".join(part.text for part in result.parts if isinstance(part, Text)))
     if result.failed:  # said by its flag
         text = text.removeprefix(texts.FAILED).lstrip()
@@ -283,9 +289,10 @@ def _made(body: str, action: Action) -> Iterator[tuple[str, str]]:
 
 
 def outcome_text(action: Action, outcome: Outcome | None, quoted: str = "") -> str:
-    """How a call ended, in a few words; empty if the call succeeded and there is nothing else to say. `outcome`: None
-    if the call has no result. `quoted`: the quote of the result that will stand below this text; empty for none. The
-    tool's own words are in quotation marks, and left out if the quote begins with them."""
+    """How a call ended, in a few words for a line of a record; empty if the call succeeded and there is nothing else to
+    say. `outcome`: None if the call has no result: "no result". `quoted`: the quoted text of the result that will stand
+    below this line, without its quotation marks; empty for none. The tool's own words are in quotation marks, made safe
+    for the line, and left out if the quote begins with them."""
     if outcome is None:
         return "no result"
     if outcome.status == "refused":

@@ -15,7 +15,8 @@ Kind = Literal["run", "read", "search", "fetch", "edit", "delete", "ask", "deleg
 
 
 class ToolRow(Struct, frozen=True):
-    """One family of tools: those with one of `words` in their names and one of the arguments `about`.
+    """One family of tools: those with one of `words` in their names and one of the arguments `about`. `words` are in
+    small letters; the names `read_file`, `read-file` and `readFile` have the words "read" and "file".
 
     `about`: the arguments that may say what a call is about, the best first. `kind`: what the tool does, which says
     what the line of a call has of its result, if the call did not fail:
@@ -102,7 +103,7 @@ def row_of(words: set[str], values: Sequence[tuple[str, str]], tools: Sequence[T
     no row fits, "other" and no values.
 
     `words`: those that say what the call does (see `verbs`). With "stdin" among them the kind is "type", without
-    values.
+    values. `values`: what `arguments` gives for the call.
     """
     if "stdin" in words:
         return "type", []

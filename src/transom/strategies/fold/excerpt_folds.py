@@ -39,8 +39,9 @@ def late_notes(view: View, target: Target) -> Iterator[Edit]:
 
 
 def before_newest(view: View, target: Target) -> Iterator[Fold]:
-    """Folds everything before the newest turn into one slot, with excerpts of the required and the pinned units, each
-    fold with shorter ones than the fold before. It helps where many short messages must stay."""
+    """Folds everything before the newest turn into one slot, with excerpts of the required and the pinned units. Yields
+    several folds over the same slots, each with shorter excerpts: the planner stops at the first that fits. It helps
+    where many short messages must stay."""
     slots = view.slots[view.fixed_slots : slots_before_newest(view, target)]
     keys = (*target.required, *_pinned(slots))
     yield from _folds(
@@ -49,8 +50,8 @@ def before_newest(view: View, target: Target) -> Iterator[Fold]:
 
 
 def newest_turn(view: View, target: Target) -> Iterator[Edit]:
-    """Folds the newest turn into one slot with excerpts of its entries, each fold with shorter ones than the fold
-    before. Nothing if the turn is required or has open calls."""
+    """Folds the newest turn into one slot with excerpts of its entries. Yields several folds over it, each with shorter
+    excerpts: the planner stops at the first that fits. Nothing if the turn is required or has open calls."""
     at = view.slot_index(target.newest_unit)  # or, if there are only notes, the last of them
     slot = view.slots[at]
     is_foldable = at < 0 or at >= view.fixed_slots
@@ -68,8 +69,9 @@ def bare_omissions(view: View, target: Target) -> Iterator[Edit]:
 
 
 def everything(view: View, target: Target) -> Iterator[Edit]:
-    """Folds the whole window into one slot with excerpts of the required units, the pinned units and the newest turn,
-    each fold with shorter ones than the fold before."""
+    """Folds the whole window, but for the provider's own compaction, into one slot with excerpts of the required units,
+    the pinned units and the newest turn. Yields several such folds, each with shorter excerpts: the planner stops at
+    the first that fits."""
     slots = view.slots[view.fixed_slots :]
     keys = (*target.required, *_pinned(slots), target.newest_unit)
     yield from _folds(view, target, slots, [key for key in keys if slots and key >= slots[0].first])
@@ -97,7 +99,8 @@ def _folds(view: View, target: Target, slots: Sequence[Slot], keys: Sequence[int
 
 
 def quotes(view: View, target: Target, keys: Sequence[int], most: int) -> Iterator[str]:
-    """Yield an excerpt of each fact of these units, at most `most` tokens of each, under its reference and role."""
+    """Yield for each fact of these units, in the order of `keys`, a text of several lines: its reference and role, and
+    under them an excerpt of at most `most` tokens. Reasoning is left out; an image has a placeholder."""
     for seq in (seq for key in keys for seq in view.unit(key).seqs):
         if isinstance(fact := view.fetch(seq).body, Fact):
             yield texts.quoted(target.reference(seq), role_of(fact), _excerpt(target, seq, fact, most), view.notes)

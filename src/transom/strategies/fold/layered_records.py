@@ -159,12 +159,13 @@ class Digest(Struct, frozen=True, kw_only=True):
 
     def scaled(self, trigger: float, target: float | None = None) -> Digest:
         """The digest as it works in a policy with this trigger and target. It leaves the window at most as full as
-        `target`; a target below `LEAST_RECORD` counts as that. The sizes of its records change in proportion to the
-        room that the target leaves beside the newest turns.
+        `target`; a target below `LEAST_RECORD` (0.1) counts as that. `keep_recent` is made smaller if it would leave
+        records less than 0.1. The sizes of its records change in proportion to the room that the target leaves beside
+        the newest turns.
 
         If `target` is None, it is (1 − `quiet`) × `trigger`, and where there is mostly talk the window may be up to
-        `MAX_CHAT_FULLNESS` × `trigger` full, if that is more. If `target` is None and `trigger` is 0, or 1 or more, the
-        digest itself is returned.
+        `MAX_CHAT_FULLNESS` (0.9) × `trigger` full, if that is more. If `target` is None and `trigger` is 0, or 1 or
+        more, the digest itself is returned.
         """
         if target is None and not 0 < trigger < 1:
             return self

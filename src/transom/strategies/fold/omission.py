@@ -41,7 +41,8 @@ MARKER = Size(60, 300, 0, 1)
 
 
 class Omit(Struct, frozen=True, kw_only=True):
-    """Leaves out the oldest units behind the first task until the goal is met. The newest unit always stays.
+    """Leaves out the oldest units behind the first task until the goal is met. The newest unit always stays, and so do
+    units that are protected or that a person pinned.
 
     An older omission becomes part of the new one, so that there is one marker. As long as the window fits, what the
     user restored is left alone, and nothing happens if the omission lowers the pressure by less than `least`.
@@ -96,8 +97,9 @@ def _bound_reasoning(view: View, found: Sequence[Sequence[Slot]]) -> dict[int, S
 
 
 def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
-    """The fold that leaves these slots (at least one) out. Its text says how many turns and tokens they have. If a fold
-    with that text does not apply, or saves no tokens, the text is only their reference."""
+    """The fold that leaves these slots out. `slots`: at least one, neighbours in the window. Its text says how many
+    units they have, and how many tokens without trims. If a fold with that text does not apply, or saves no tokens, the
+    text is only their reference; whether the fold applies and saves anything then is not checked."""
     units = sum(slot.unit_count if isinstance(slot, FoldedSlot) else 1 for slot in slots)
     tokens = sum(slot.untrimmed_size.tokens for slot in slots)
     where = range_reference(view, target, slots)
@@ -108,8 +110,8 @@ def omission(view: View, target: Target, slots: Sequence[Slot]) -> Fold:
 
 
 class HeadTail(Struct, frozen=True, kw_only=True):
-    """Keeps the first `first` and the last `last` units, and always the newest and what is protected. It leaves out
-    what is between, an older omission included.
+    """Keeps the first `first` units of the window, the first task among them, and the last `last`, and always the
+    newest and what is protected. It leaves out what is between, an older omission included.
 
     With `tokens`, `first` and `last` count tokens instead of units: whole units stay as long as they fit. As long as
     the window fits, nothing happens if the omission lowers the pressure by less than `least`.
@@ -131,8 +133,8 @@ class HeadTail(Struct, frozen=True, kw_only=True):
 
 class Rounds(Struct, frozen=True, kw_only=True):
     """Keeps the last `last` rounds, and what is protected, and leaves out what is older. A round is a user message and
-    everything up to the next one. As long as the window fits, nothing happens if the omission lowers the pressure by
-    less than `least`."""
+    everything up to the next one. Nothing happens while the window has no more rounds. As long as the window fits,
+    nothing happens either if the omission lowers the pressure by less than `least`."""
 
     last: Positive = 4
     least: Share = 0.1

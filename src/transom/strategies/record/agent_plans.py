@@ -39,7 +39,8 @@ Items = list[tuple[str, str]]
 
 
 def newest_plan(view: View, index: Index, units: Sequence[Unit], beside: Sequence[Unit], most: int) -> tuple[int, str]:
-    """The entry of the newest plan of these turns, and its text in at most `most` characters.
+    """The entry (seq) of the newest plan of these turns, and the text of what is still to be done, in at most `most`
+    characters. `index`: that of `view`. `units`: the oldest first.
 
     (-1, "") if there is no plan, if all of it is done, or if a turn `beside` them, which the window shows, has a newer
     one.
@@ -88,8 +89,9 @@ def plan_items(call: Call) -> Items:
 
 
 def items_text(items: Items, most: int) -> str:
-    """A line for each item that is not done, in at most `most` characters: where they are longer, the words of all are
-    shortened. What is done is counted, and so is what has no room."""
+    """A line for each item that is not done ("[pending] Mend the sums"), in at most `most` characters: where they are
+    longer, the words of all are shortened. What is done is counted in a line before them, and what has no room in a
+    line behind them. Empty without items."""
     open_items = [item for item in items if not is_done(item[0])]
     count = len(items) - len(open_items)
     length = max(SHORTEST, min(LONGEST, most // max(1, len(open_items)) - SHORTEST))
@@ -120,11 +122,11 @@ def _tasks(view: View, index: Index, last: Unit) -> Items:
 
 
 def change_task(tasks: dict[str, tuple[str, str]], call: Call, result: str) -> None:
-    """Apply one call of a task tool to `tasks` (status and words by number), in place.
+    """Apply one call of a task tool to `tasks` (number → status and words), in place.
 
-    `result`: the text that the call returned, from which a new task gets its number and words. Leave out failed calls:
-    that is not checked. Nothing changes if the result of a new task cannot be read, or if an update of an unknown task
-    has no subject.
+    `result`: the text that the call returned, from which a new task gets its number and words; its status is "pending".
+    The status "deleted" removes a task. Leave out failed calls: that is not checked. Nothing changes if the result of a
+    new task cannot be read, or if an update of an unknown task has no subject.
     """
     given = dict(arguments(call))
     number, made, words = result.strip().removeprefix(_NUMBER).partition(_CREATED)

@@ -36,13 +36,15 @@ RARE = 12
 def changed_names(
     view: View, target: Target, index: Index, units: Sequence[Unit], size: float
 ) -> list[tuple[str, list[str]]]:
-    """The files or objects that these turns changed, the newest last, each with the turns that changed it.
+    """The files or objects that these turns changed, the one changed last at the end, each with the turns that changed
+    it. `units`: the oldest first. `size`: the tokens of the record. Names are cut and made safe for a line.
 
     A turn is a text: what it did, if the result shows that, and the number of its first entry, by which the model reads
-    it back ("deleted 12"). Of more than three turns the first and the last are named, and how many there are.
+    it back ("deleted 12"). Of more than three turns the first and the last are named, and how many there are:
+    `["4", "…", "31", "9 times"]`.
 
-    If there are more files and objects than a list may have, the first item counts the others ("12 more before") and
-    has no turns. `size`: tokens of the record; in a large one the list may be longer.
+    The list names the newest 8, or one for each 160 tokens of `size` if that is more. If there are others, they are
+    counted in an item without turns, at the beginning: `("12 more before", [])`.
     """
     found: dict[str, list[str]] = {}
     by_file: dict[str, list[str]] = {}
@@ -69,7 +71,8 @@ def changed_names(
 
 def made_by(view: View, index: Index, unit: Unit) -> dict[str, str]:
     """The files and objects that the calls of a turn changed or made, by name. The value is what became of each:
-    "deleted", or the state that a result shows ("booked"); empty if nothing says it."""
+    "deleted", or the state that a result shows ("booked"); empty if nothing says it. A call without a result, and one
+    that was refused, changed nothing; one that failed changed what its commands before the last one did."""
     found: dict[str, str] = {}
     for done in index.calls_of(view, unit):
         made = dict(done.outcome.made if done.outcome is not None else ())

@@ -81,13 +81,13 @@ recorded conversations."""
 
 
 class Indexed(Struct, frozen=True, gc=False):
-    """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether the
-    user or the model wrote it (`from_turn`).
+    """What the index holds of an entry: its passages in order, the names of all of them, its tokens, and whether it is
+    a message of the user or of the model (`from_turn`). An entry that is no fact has the defaults.
 
-    `role`: whose it is; "note" for what a program wrote in the user's place, empty for announced state, which comes
-    again. `media`: its images and files, in words. `calls`: what each call of a turn did. `result`: how a call ended;
-    None if the entry is no result. `own_words`: those of its author, calls aside. `is_report`: another agent wrote it,
-    in the user's place.
+    `role`: whose it is ("user", "assistant", "tool", …); "note" for what a program wrote in the user's place, empty for
+    announced state, which comes again. `media`: its images and files, in words. `calls`: what each call of a turn did,
+    in order. `result`: how a call ended; None if the entry is no result. `own_words`: those of its author, calls aside.
+    `is_report`: another agent wrote it, in the user's place.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -123,8 +123,9 @@ class DoneCall(NamedTuple):
 
 
 class Index:
-    """The index of the entries before `n`, as far back as `reach` tokens go: `entries`, by seq, the oldest first.
-    `tools`: the table by which calls are read. Make one with `of`."""
+    """The index of the entries before `n`, as far back as `reach` tokens go: `entries`, by seq, the oldest first;
+    entries without passages are left out. `tools`: the table by which calls are read. It belongs to one log, and
+    changes in place. Make one with `of`."""
 
     def __init__(self, reach: int, n: int = 0, tools: Sequence[ToolRow] = TOOLS) -> None:
         self.n, self.reach, self.tools = n, reach, tools
@@ -141,8 +142,13 @@ class Index:
 
     @staticmethod
     def of(view: View, usable: int, indexes: IndexCache, tools: Sequence[ToolRow] | None = None) -> Index:
-        """The index of a view's stored entries: the last one, continued. `usable`: tokens of the window, which say how
-        far it reaches. `tools`: the table by which its lines are written; None if any will do."""
+        """The index of a view's stored entries. Entries that are only planned are not in it. `usable`: the usable
+        tokens of the budget, which say how far it reaches. `tools`: the table by which calls are read; None: that of
+        the last index, else `TOOLS`.
+
+        It is the last index of `indexes`, the same object, to which newer entries are added. A new one is made if that
+        has entries which are not in the view, another reach or another table.
+        """
         reach = max(FEWEST * usable, min(REACH, MANY * usable))
         last = indexes.of(_LastIndex)
         index = last.index
@@ -163,7 +169,7 @@ class Index:
 
     def at(self, view: View, seq: int) -> Indexed:
         """What the index holds of an entry. An entry that is not in the index, because it is too old or only planned,
-        is read now."""
+        is read now. An older one is then kept (see `forget_older`)."""
         found = self.entries.get(seq) or self._older.get(seq)
         if found is None:
             found = self._read(view, view.fetch(seq))
@@ -174,7 +180,7 @@ class Index:
         return found
 
     def calls_of(self, view: View, unit: Unit) -> list[DoneCall]:
-        """The calls of a turn, in order, each with its result."""
+        """The calls of a turn, in order, each with its result if it has one. Empty for any other unit."""
         head = unit.seqs[0]
         if not (calls := self.at(view, head).calls):
             return []
@@ -207,8 +213,8 @@ class Index:
         return max(0, view.unit_of[first]) if self.entries else view.length
 
     def weight(self, name: str) -> int:
-        """The weight of a name, in thousandths: by whether the user or the model mentioned it, and by how many passages
-        have it."""
+        """The weight of a name, in thousandths, from 150 to 1,200: by whether the user or the model mentioned it, and
+        by how many passages have it. A name that is not indexed counts as one that a single result has."""
         weights = OF_TURNS if name in self._in_turns else OF_TOOLS
         return weights[min(len(weights) - 1, self._mentions.get(name, 1))]
 

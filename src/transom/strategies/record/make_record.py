@@ -95,8 +95,9 @@ class MadeRecord(Struct, frozen=True):
 def make_record(
     view: View, target: Target, run: Sequence[Slot], folded: Sequence[Slot], size: float, talk: float = 0
 ) -> MadeRecord:
-    """The record of a run of slots in about `size` tokens; if that is too few for a record without quotes, only a
-    marker that the turns are left out.
+    """The record of a run of slots, neighbours in the window, in about `size` tokens: at most 3% more. If that is too
+    few, the record has no quotes, and may have `HEADER` (55) tokens more. If that is too few as well, it is only a
+    marker that the turns are left out. Whether the record is smaller than the slots is not checked.
 
     `folded`: all slots that this compaction folds, those of `run` among them. `talk`: how far talk outweighs work with
     tools (0 to 1).

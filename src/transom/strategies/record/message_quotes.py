@@ -64,9 +64,10 @@ class MessageQuotes:
         self.view, self.index, self.units = view, index, units
 
     def chosen(self, of_user: float, of_others: float, more: float) -> Chosen:
-        """What is quoted, and its tokens, about: of the user at most `of_user` tokens, and of agents and programs at
-        most `of_others` tokens and those that the user's quotes leave. If the quotes of agents and programs do not fit
-        even at their shortest, they may have `more` tokens; then the oldest are left out."""
+        """Return what is quoted (see `Spans`), and its tokens, about: of the user at most `of_user` tokens, and of
+        agents and programs at most `of_others` tokens and those that the user's quotes leave. If the quotes of agents
+        and programs do not fit even at their shortest, they may have `more` tokens in addition; then the oldest are
+        left out."""
         whole = (self._quoted([(one, most) for one in self._said]) for most in SAID)
         said, tokens = next((one for one in whole if one[1] <= of_user), None) or self._by_words(of_user)
         others, more_tokens = self._fitting(of_others + max(0.0, of_user - tokens), more)
@@ -154,8 +155,8 @@ class MessageQuotes:
 
 
 def merged(*quoted: Spans) -> Spans:
-    """One mapping with the spans of all of these. The spans of one text come one behind the other; those that overlap
-    are not joined."""
+    """A new mapping with the spans of all of these. The spans of one text are in the order of the arguments: neither
+    sorted nor joined where they overlap (`joined` does both)."""
     whole: dict[tuple[int, int], list[Span]] = defaultdict(list)
     for place, spans in chain.from_iterable(one.items() for one in quoted):
         whole[place] += spans

@@ -82,14 +82,16 @@ def report_span(text: str) -> Span | None:
 
 
 def refusal_reason(text: str) -> list[Span]:
-    """The span of a user's reason for refusing a call, as a list of one; empty if there is no reason."""
+    """The span of a user's reason for refusing a call, in the text of the call's result, as a list of one; empty if
+    there is no reason."""
     found = _REASON.search(text)
     stop = text.find(_BEHIND_REASON, found.end()) if found else -1
     return [(found.end(), stop if stop >= 0 else len(text))] if found and text[found.end() :].strip() else []
 
 
 def own_words(text: str) -> list[Span]:
-    """The spans of a message that are its author's own words, in order; empty if it has none."""
+    """The spans of a message that are its author's own words, in order: without what clients put in between tags, the
+    text of a skill, and, in a long message, blocks of code and lines of data. Empty if nothing is left."""
     put_in = [
         (begin.start(), end)
         for begin in _PUT_IN.finditer(text)

@@ -73,7 +73,8 @@ class PassageChoice:
         repeated: float = 0.0,
         factors: Sequence[float] = (),
     ) -> None:
-        """Choose more passages, for at most `budget` tokens, so that they bring as much as possible.
+        """Choose more passages, for at most `budget` tokens, so that they bring as much as possible: they are added to
+        `taken` and `spent`. A passage that is too large for what is left is passed over.
 
         `items`: what each passage of the list brings, names or words. `worth`: the worth of an item; nothing if it is
         in `covered`. `factors`: for each passage, by what the worth of its items is multiplied; empty for 1. Once a
@@ -146,8 +147,9 @@ class _Worth(dict[str, int]):
 
 
 def cover_words(view: View, index: Index, choice: PassageChoice, room: float, hidden: Sequence[Unit]) -> None:
-    """Choose more passages by their words, in at most `room` tokens: words of short messages and of the user count more
-    than those of long replies. `hidden`: the turns by which is measured who says more, the user or the model."""
+    """Choose more passages by their words, in at most `room` tokens, and add them to `choice`: words of short messages
+    and of the user count more than those of long replies. `hidden`: the turns by which is measured who says more, the
+    user or the model. Reads the words of the whole index, if that was not done before."""
     words = index.words.update(view, index)
     entries = dict.fromkeys(passage.entry for passage in choice.passages)
     of_entry = {seq: words.at(view, index, seq) for seq in entries}

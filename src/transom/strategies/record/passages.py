@@ -73,10 +73,10 @@ class Passage(Struct, frozen=True, order=True, gc=False):
 
 
 def readable(fact: Fact) -> list[tuple[str, int]]:
-    """The texts of a fact as a person would read them, with the position of each in the token counts of its entry
-    (`Entry.tokens`).
+    """The texts of a fact as a person would read them, in order, with the position of each in the token counts of its
+    entry (`Entry.tokens`). A call has one text, `call_text`.
 
-    Not its reasoning, and nothing that comes again or stands elsewhere (see `is_repeated`).
+    Reasoning, images and files are left out. Empty for what comes again or stands elsewhere (see `is_repeated`).
     """
     if is_repeated(fact):
         return []
@@ -98,7 +98,8 @@ def is_repeated(fact: Fact) -> bool:
 
 
 def call_text(call: Call) -> str:
-    """A call with its arguments decoded: a line for each value, without the escapes of JSON."""
+    """A call with its arguments decoded: the tool's name, a blank, and a line for each value ("path: a.py"), without
+    the escapes of JSON."""
     return f"{call.name} " + "\n".join(f"{key}: {value}" if key else value for key, value in arguments(call))
 
 
@@ -129,9 +130,9 @@ def arguments_in_text(call: Call) -> Iterator[Argument]:
 
 
 def split(text: str, rate: float = 0.25) -> Iterator[Span]:
-    """The spans into which a text is split, in order. They cover all of it, or of a text of more than `MOST` characters
-    as many, half of them at each end. Short lines are joined; long ones end at a sentence's end, a blank or a comma.
-    `rate`: tokens a character."""
+    """The spans into which a text is split, in order. They cover all of it, or of a text of more than `MOST` (200,000)
+    characters as many, half of them at each end. Short lines are joined; long ones end at a sentence's end, a blank or
+    a comma. `rate`: tokens a character; above 0.5 the spans are shorter."""
     scale = DENSE if rate > 0.5 else 1.0
     core, stop = int(CORE * scale), len(text)
     if 0 < stop <= WHOLE * scale:
@@ -176,8 +177,8 @@ def _last(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
 
 
 def with_margins(text: str, start: int, end: int) -> Span:
-    """A span with a margin on each side: NEAR to FAR characters, to where a line or sentence begins or ends; where none
-    does, about NEAR characters, so that no word is cut."""
+    """A span with a margin on each side: `NEAR` (40) to `FAR` (160) characters, to where a line or sentence begins or
+    ends; where none does, about `NEAR` characters, so that no word is cut. Never beyond the text."""
     first, last = 0, len(text)
     if (before := start - NEAR) > 0:
         breaks = (_last(one, text, start - FAR, before) for one in _BREAKS)

@@ -45,8 +45,9 @@ multiple of that room."""
 
 class CallLine(Struct, frozen=True, kw_only=True):
     """One call of a turn: the tool, what the call was about, how it ended, and the quotes of its arguments and of its
-    result, with their marks. `path`: the whole path if the subject is a file, else empty. `chosen`: its line stands in
-    for a quote. `has_verdict`: it was a test run that says how it ended."""
+    result, with their marks « ». All texts are already safe in a record (`quoting`). `path`: the whole path if the
+    subject is a file, else empty. `chosen`: its line stands in for a quote. `has_verdict`: it was a test run that says
+    how it ended."""
 
     tool: str
     subject: str = ""
@@ -70,9 +71,10 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
 
 class RecordTurn(Struct, frozen=True, kw_only=True):
-    """One folded turn: a message, with its calls. `first`: the number of its first entry. `role`: who wrote the
-    message. `words`: the quote of it, with its marks; empty if nothing is quoted. `media`: its images and files, in
-    words. `names`: names that are quoted alone. `changes`: whether its calls changed or made something."""
+    """One folded turn: a message, with its calls. `first`: the number of its first entry, as a text. `role`: who wrote
+    the message. `words`: the quote of it, with its marks « »; empty if nothing is quoted. `media`: its images and
+    files, in words. `names`: names that are quoted alone, still without marks. `changes`: whether its calls changed or
+    made something."""
 
     first: str
     role: str
@@ -95,9 +97,13 @@ class RecordTurn(Struct, frozen=True, kw_only=True):
 
 
 def record_text(title: str, turns: Sequence[RecordTurn], endings: Iterable[str], room: float) -> str:
-    """The record of these turns, in order, below its title. `endings`: the last lines (what changed, the plan). The
-    turns without quotes take about `room` tokens: the newest in detail, the older ones as counts. Turns that changed
-    something keep their details beyond that room too, until all have `MORE_FOR_CHANGES` times as many tokens more."""
+    """The record of these turns, the oldest first, below the line `title`. `endings`: the last lines (what changed, the
+    plan). A turn without calls, of which nothing is quoted, has no line.
+
+    The turns without quotes take about `room` tokens: the newest in detail, the older ones as counts. Turns that
+    changed something keep their details beyond that room too, until all have twice as many tokens more
+    (`MORE_FOR_CHANGES`). Quotes and endings are not limited here.
+    """
     with_line = [turn for turn in _with_paths(turns) if turn.calls or turn.words or turn.media or turn.names]
     blocks = [list(block) for _, block in groupby(with_line, key=lambda turn: turn.is_quoted)]
     lines: list[list[str]] = []

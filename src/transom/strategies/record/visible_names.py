@@ -37,7 +37,8 @@ def visible(view: View, target: Target | None = None, folded: Sequence[Slot] = (
 
 
 def visible_names(index: Index, view: View, one: Visible) -> frozenset[str]:
-    """The names in what the window shows of `one`; not those in parts that were trimmed away."""
+    """The names in what the window shows of `one`; not those in parts that were trimmed away. Of a fold, only those in
+    its quotes."""
     if isinstance(one, Unit) and not one.trims:
         return frozenset[str]().union(*(index.at(view, seq).names for seq in one.seqs))
     return index.names("\n\n".join(visible_texts(one)))

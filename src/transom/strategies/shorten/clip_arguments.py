@@ -22,7 +22,7 @@ LEAST_KEPT = 16
 
 def clip_arguments(target: Target, part: ShownPart, most: int) -> Trim:
     """The trim that leaves at most `most` tokens of a call's arguments, still as JSON: the longest texts in them are
-    cut to their ends.
+    cut to their ends. `part`: the arguments of a call. All that is left of them is in the note of the trim.
 
     If that is not enough, only the arguments that name files stay (`PATHS`), as far as they fit, beside a note of what
     was left out. Of arguments that are not JSON the note stays alone, even if it has more than `most` tokens.

@@ -81,8 +81,8 @@ class OldResults(Struct, frozen=True, kw_only=True):
 
     The number of results is rounded down to a multiple of `polling` (SWE-agent's word). Of that many results, all but
     the last `last` are old. So the border between old and new moves `polling` results at a time, and the prefix stays
-    cached in between. Never named are the first `first` results, those of the tools `tools`, and those that may not be
-    trimmed (see `may_trim`).
+    cached in between; a `polling` of 0 counts as 1. Never named are the first `first` results, those of the tools
+    `tools`, and those that may not be trimmed (see `may_trim`).
     """
 
     last: Count = 5
@@ -292,7 +292,8 @@ class FailedArguments(Struct, frozen=True, kw_only=True):
 
     def __call__(self, view: View, target: Target) -> Iterator[ShownPart]:
         turns = [unit.key for unit in view.visible_units() if isinstance(unit.first_fact, Assistant)]
-        border = turns[-self.turns] if len(turns) >= self.turns else -1
+        newest = turns[-self.turns :] if self.turns else [view.length]
+        border = newest[0] if len(turns) >= self.turns else -1
         for one in visible_results(view, target):
             if one.unit.key < border and one.free and ending(one.result, one.call.name)[1]:
                 part = _arguments(view, target, one, self.paths)

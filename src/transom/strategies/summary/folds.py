@@ -27,7 +27,8 @@ their record."""
 
 
 def with_summary(fold: Fold, seq: int, summary: Summary) -> Fold:
-    """The fold with the summary in front of its record. `seq`: of the summary in the log."""
+    """A copy of the fold, whose text is a record alone, with the summary in front of the record. `seq`: of the summary
+    in the log."""
     text = texts.summary_and_record(summary.text, fold.text)
     return replace(fold, text=text, summary=seq, summary_end=len(summary.text), why=WHY)
 
@@ -48,7 +49,7 @@ def fold_of(view: View, slot: Slot) -> Fold | None:
 
 
 def shows_summary(view: View, slot: Slot, seq: int) -> bool:
-    """Whether a fold begins with the summary with this seq."""
+    """Whether the fold of this slot begins with the summary with this seq. False for a unit."""
     fold = fold_of(view, slot)
     return fold is not None and fold.summary == seq
 

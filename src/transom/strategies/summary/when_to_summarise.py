@@ -57,8 +57,9 @@ def summary_want(
     of F, unless the target waits for the summary. If no turn came at all and the target allows it
     (`may_replace_summary`), the same turns are summarised again, from the summary before that one and the turns since.
 
-    `free`: the tokens of F, the free room (`free_room`). `most`: the tokens that the summary may have. `beside_record`:
-    whether a record of the same turns stands behind it.
+    `slots`: from the beginning of what may be folded on, in the order of the window; empty: nothing is yielded. `free`:
+    the tokens of F, the free room (`free_room`). `most`: the tokens that the summary may have, at most `MOST_TOKENS`
+    (4,096); below 1: nothing is yielded. `beside_record`: whether a record of the same turns stands behind it.
     """
     if not slots or most < 1 or not target.summaries_can_be_made:
         return

@@ -63,7 +63,7 @@ def names_in(text: str, *, talk: bool = False) -> Iterator[tuple[int, tuple[str,
 
 
 def all_names(text: str) -> frozenset[str]:
-    """The names of a text."""
+    """All names that `names_in` finds in a text that is nobody's own words."""
     return frozenset(name for _, names in names_in(text) for name in names)
 
 

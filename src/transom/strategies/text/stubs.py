@@ -60,7 +60,8 @@ _FAILS = re.compile(
 
 
 def tool_words(name: str) -> set[str]:
-    """The words of a tool's name: "read_file", "readFile" and "fs.Read-File" all contain "read"."""
+    """The words of a tool's name, in small letters: "read_file", "readFile" and "fs.Read-File" all contain "read".
+    Words are letters from A to Z; anything else only separates them."""
     return {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
@@ -79,7 +80,8 @@ def ending(result: ToolResult, tool: str = "") -> tuple[int | None, bool]:
 
 
 def stated_code(text: str) -> tuple[int, Span] | None:
-    """The exit code that a text names near its start or its end, and the span that names it; None if it names none."""
+    """The exit code that a text names within 1,000 characters of its start or its end, and the span that names it; None
+    if it names none."""
     found = _EXIT.search(text[:NEAR_ENDS])
     if found is None and len(text) > NEAR_ENDS:
         found = _EXIT.search(text, len(text) - NEAR_ENDS)
@@ -112,6 +114,7 @@ def outcome(result: ToolResult, tool: str = "") -> str:
 
 def stub(view: View, target: Target, part: ShownPart, preview: int) -> Trim:
     """The trim that leaves of a result's text a marker and `preview` tokens: lines that matter, its start and its end.
+    `part`: a text of a tool result; anything else fails an assertion. Whether the stub is shorter is not checked.
 
     In a file no line matters more than others ("error" is a word there), and of a success only summaries matter.
     """

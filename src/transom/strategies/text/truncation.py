@@ -38,7 +38,8 @@ def halves(text: str, keep: int) -> tuple[Span, ...]:
 def shorten(
     part: ShownPart, most: int, count: Callable[[str], int], marker: Callable[[int], str], bare: str
 ) -> Shortened:
-    """Shorten a text of more than `most` tokens to its two ends, in at most `most` tokens, marker included.
+    """Shorten a text of more than `most` tokens to its two ends, in at most `most` tokens, marker included. Returns the
+    spans that stay, and the marker.
 
     `count` measures a text, in the unit of `part.tokens`: mostly tokens, but `Clip` may count bytes. `marker` makes the
     marker from the number of removed tokens: those of the text less those that stay. If fewer than 8 characters fit
