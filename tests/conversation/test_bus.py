@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 import pytest
 
 from transom import AsyncConversation, Conversation
 from transom.conversation import events
 from transom.conversation.event_bus import ConversationRecorded, HistoryCurated, UsageChanged
+from transom.core.entry import Entry
 from transom.core.message import Assistant, User
 from transom.providers.scripted import Scripted, call
 from transom.stores import MemoryStore
@@ -125,6 +127,21 @@ def test_whoever_unsubscribes_is_called_no_more() -> None:
         stop()
         conv.user("two")
         assert seen == [0]
+
+
+def test_of_two_subscriptions_of_one_callback_at_the_writer_one_ends() -> None:
+    with opened() as conv:
+        seen: list[int] = []
+
+        def note(_before: object, _after: object, entries: Sequence[Entry]) -> None:
+            seen.extend(entry.seq for entry in entries)
+
+        stop = conv._writer.subscribe(note, only=User)
+        conv._writer.subscribe(note, only=Assistant)
+        stop()
+        conv.user("one")
+        conv.observe({"role": "assistant", "content": "two"})
+        assert seen == [1]
 
 
 def test_the_usage_of_windows_is_counted_only_for_those_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:

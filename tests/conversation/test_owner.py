@@ -4,6 +4,7 @@ import pytest
 
 import transom
 from transom import Conversation
+from transom.conversation.settings import Settings
 from transom.core.log import Owner, owner_of
 from transom.errors import InvalidSetting
 from transom.memory import Memory
@@ -57,6 +58,14 @@ def test_a_conversation_of_nobody_stays_nobodys():
         assert (conv.user_id, conv.session_id) == ("", "")
     with pytest.raises(transom.InvalidSetting, match="began without a user_id"):
         opened(store, "trip", user_id="ann")
+
+
+def test_settings_keep_the_id_that_is_not_changed():
+    settings = Settings.of(user_id="ann", session_id="monday")
+    assert settings.changed(session_id="tuesday").owner == Owner("ann", "tuesday")
+    assert Settings.of(settings, user_id="bob").owner == Owner("bob", "monday")
+    with opened("memory:", "trip", settings=Settings.of(user_id="ann"), session_id="monday") as conv:
+        assert (conv.user_id, conv.session_id) == ("ann", "monday")
 
 
 def test_of_two_who_begin_it_at_once_the_second_is_refused():

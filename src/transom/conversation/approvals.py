@@ -34,9 +34,9 @@ MOST_NAMED = 8
 
 
 def pending_calls(view: View, log: str, store: Store | None) -> list[ToolCalled]:
-    """The calls that wait for a decision, in the order of their turns; a call of a sub-agent that has begun names the
-    sub-agent's conversation. `log`: the name of the conversation. `store`: where it lies, and where the conversations
-    of its sub-agents lie; None if it was opened without a store."""
+    """The calls that wait for a decision, in the order of their turns. A call of a sub-agent that has begun names the
+    sub-agent's conversation (`ToolCalled.conversation`). `log`: the name of the conversation. `store`: where it lies,
+    and where the conversations of its sub-agents lie; None (it was opened without a store): no call names one."""
     waiting = [place for place, (_, state) in sorted(view.approvals.items()) if state == "pending"]
     return [_with_sub_agent(_call_at(view, place), log, store) for place in waiting]
 
@@ -74,8 +74,9 @@ def log_pending(writer: LogWriter, calls: Sequence[ToolCalled]) -> None:
 
 
 def require_approval(writer: LogWriter, call_id: str) -> int:
-    """Log that the open call with this id waits for approval. Returns the number of the entry. Raises InvalidMessage if
-    no open call has the id, or if the log already has an approval of that call in any state."""
+    """Log that the open call with this id waits for approval; of several, the one of the newest turn that has no
+    approval. Returns the number of the entry. Raises InvalidMessage if no open call has the id, or if each that has it
+    has an approval already, in any state."""
     writer.catch_up()
 
     def entries_for(view: View, at: float) -> list[Entry]:
@@ -108,8 +109,9 @@ def take_approved(writer: LogWriter) -> list[ToolCalled]:
 
 
 def with_change(view: View, result: ToolResult) -> ToolResult:
-    """The result of a call, with a line in front of it if the call was started with other arguments than the model
-    wrote. The line has these arguments, because the call in the window has the model's own."""
+    """The result of a call, with a line in front of it if a person changed the arguments with which the call was
+    started. The line has the changed arguments, because the call in the window has the model's own. Without a change,
+    the same object."""
     for place, (seq, state) in sorted(view.approvals.items(), reverse=True):
         is_meant = _call_at(view, place).id == result.call if result.place is None else place == result.place
         if state == "started" and is_meant:
@@ -156,8 +158,10 @@ def approve(
 
 
 def reject(writer: LogWriter, dialect: Dialect, call: ToolCalled | str, why: str) -> int:
-    """Log that a call is rejected, and the result that tells the model why. Returns the number of the result. Raises
-    InvalidSetting if the call is neither pending nor approved."""
+    """Log that a pending or approved call is rejected, and a failed result that tells the model why. Returns the number
+    of the result. `call`: a call of `pending_calls` or `approved_calls`, or its id. `why`: a text, which may be empty.
+    Raises InvalidSetting if no such call waits, also because it was rejected or started already, or if several have the
+    id; InvalidEdit if `why` is no text."""
     reason = check.reason("reject", why)
     writer.catch_up()
 

@@ -47,9 +47,9 @@ def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversatio
 
 
 def instructions(system: object, dialect: Dialect) -> tuple[Instruction, ...]:
-    """Return a system prompt as instructions. A list or tuple of `Instruction`s stays as it is; the dialect reads
-    anything else. Raises InvalidMessage for what the dialect refuses: a single `Instruction`, and None in all dialects
-    but Responses."""
+    """Return a system prompt as instructions. A list or tuple of `Instruction`s stays as it is, and an empty one is no
+    system prompt; the dialect reads anything else: a text, or what its API takes for a system prompt. Raises
+    InvalidMessage for what the dialect refuses: a single `Instruction`, and None in all dialects but Responses."""
     if isinstance(system, (list, tuple)) and all(isinstance(one, Instruction) for one in cast("list[object]", system)):
         return tuple(cast("Sequence[Instruction]", system))
     return tuple(dialect.parse_system(str.__str__(system) if isinstance(system, str) else cast("object", system)))
@@ -205,8 +205,8 @@ def tags(value: object) -> Meta:
 
 
 def owner(user_id: object, session_id: object) -> Owner | None:
-    """Return the owner of a conversation; None if neither id is given. Raises InvalidSetting for an id that is empty or
-    no text."""
+    """Return the owner of a conversation; None if neither id is given. If one is None, it is an empty text in the
+    owner. Raises InvalidSetting for an id that is empty or no text."""
     for name, value in (("user_id", user_id), ("session_id", session_id)):
         if value is not None and (not isinstance(value, str) or not value):
             raise InvalidSetting(f"{name}: must be a text of at least one character, not {kind_of(value)}")
@@ -230,10 +230,12 @@ def view(where: str, value: object) -> View:
 
 
 def schemas(tools: object, known: Sequence[Raw]) -> Sequence[Raw]:
-    """Return `known` if the tool schemas equal it, in any order; else a copy of them that is surely JSON.
+    """Return the schemas of tools as JSON: `known` itself if they are the same in any order, else a copy. `tools`: a
+    list or tuple of `Tool`s and of schemas in the form of an API; of functions the caller has made `Tool`s. `known`:
+    the schemas of the request before.
 
     In the copy the known tools come first, in their known order: another order would break the cached prefix. Raises
-    InvalidMessage if `tools` is no list or tuple, for a tool that is no object, is not JSON or has no name, and for two
+    InvalidMessage if `tools` is no list or tuple, for a tool that is neither, is not JSON or has no name, and for two
     of one name.
     """
     if not isinstance(tools, (list, tuple)):

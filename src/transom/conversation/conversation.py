@@ -434,10 +434,12 @@ class Conversation:
 
     @_locked
     def readback(self, name: str, arguments: object) -> str:
-        """Answer a call of one of the tools that read the log back (`transom.readback.TOOLS`).
+        """Answer a call of one of the tools that read the log back (`transom.readback.TOOLS`). The call and the answer
+        are not logged: give the answer to `tool_result`.
 
         `name`: of the tool. `arguments`: what the model wrote, as a JSON text or a dict. The answer is a text that is
-        short enough for the window. A wrong call raises nothing: the answer says what is wrong.
+        short enough for the window, redacted if the conversation has `redact`. Nothing that a model writes raises: the
+        answer says what is wrong.
         """
         limit, redact = answer_limit(self.budget), self._planner.settings.redact
         return answer_call(self.log, name, arguments, limit, search=self.search, redact=redact)
@@ -727,10 +729,12 @@ class Conversation:
 
     @_locked
     def reject(self, call: ToolCalled | str, why: str = "") -> int:
-        """Log that a call must not run, and its result, which tells the model so. `why`: the reason, which the model
-        reads too. Returns the number of the result.
+        """Log that a call must not run, and its result, which tells the model so. `call`: as for `approve`; a call that
+        was approved can be rejected until a run has started it. `why`: the reason, which the model reads too; it may be
+        empty. Returns the number of the result.
 
-        A call that was approved can be rejected until a run has started it. Raises InvalidSetting as `approve` does.
+        Raises InvalidSetting if the call has been rejected or started already or never waited, or if several calls have
+        the id; InvalidEdit if `why` is no text.
         """
         return approvals.reject(self._writer, self.dialect, call, why)
 
@@ -837,12 +841,12 @@ class Conversation:
 
         It is in the same store, and has the settings of this one: budget, policy, state, mode. The entries up to `at`
         are equal, with the same numbers; the next one, `Forked`, names this conversation. Calls that are open at `at`
-        are closed before the next request, as after a crash. `name`: its id; by default the id of this one and `at`, as
-        in "trip@41".
+        are closed before the next request, as after a crash. `name`: its id; by default the id of this one and `at`:
+        "trip@41", or if that is taken "trip@41 (2)", and so on.
 
         Close it like any other. A sub-agent's conversation is forked too if its call waits at `at`: nobody has decided,
-        or it is approved and not started. Raises InvalidSetting if there is no entry `at`, or a conversation by that
-        name already, or if this one was made of a log and has no store.
+        or it is approved and not started. Raises InvalidSetting if there is no entry `at` (an empty conversation has
+        none), if a conversation has this `name` already, or if this one was made of a log and has no store.
         """
         if self._home is None:
             raise InvalidSetting("fork: this conversation was made of a log: open it from a store")

@@ -22,11 +22,12 @@ _limiter: RunVar[CapacityLimiter] = RunVar("transom_threads")
 
 
 async def in_thread(call: Callable[[], R]) -> R:
-    """Call a function in a worker thread, and return its result or raise its error.
+    """Call a function in a worker thread, and return its result or raise its error. On each event loop two calls at
+    most are at work (`THREADS_AT_ONCE`); the others wait for their turn.
 
-    The call is never abandoned: if the task is cancelled meanwhile, the cancellation waits until the function has
-    returned, so that everything it logs is logged. That holds for a cancelled scope of anyio or trio, and for the
-    `Task.cancel` of asyncio, which knows no shield.
+    A call that has begun is never abandoned: if the task is cancelled meanwhile, the cancellation waits until the
+    function has returned, so that everything it logs is logged. That holds for a cancelled scope of anyio or trio, and
+    for the `Task.cancel` of asyncio, which knows no shield.
     """
     try:
         limiter = _limiter.get()

@@ -64,8 +64,13 @@ class RetryDecision(Struct, frozen=True, kw_only=True):
 
 
 def reported_error(error: object, body: object, headers: Mapping[str, str] | None) -> ProviderError:
-    """Make a ProviderError of what a caller reports as a failure: an exception, an HTTP status with its body, or a
-    response that has both. Raises InvalidSetting for anything else, and for a status that is no failure."""
+    """Make a ProviderError of what a caller of `Conversation.failed` reports.
+
+    `error`: an exception, of which `body` and `headers` are not looked at (Ctrl-C and a cancelled task are of the kind
+    "interrupted"); an HTTP status from 300 to 599; or a response with such a `status_code`, whose own text and headers
+    are read where `body` or `headers` are empty. `body`: a text, bytes or JSON. Raises InvalidSetting for anything
+    else.
+    """
     if isinstance(error, ErrorReply):  # of `observe`
         return error_reply(error.details)
     if isinstance(error, InvalidMessage):
@@ -211,8 +216,12 @@ def _why(failed: FailedAttempt, max_tokens: int | None) -> str:
 
 def leave_out_refused(conversation: RunnableConversation, failed: FailedAttempt, view: View, *, said: str) -> None:
     """Trim what the provider refused, so that it is in no later request: the parts that it named; or, if a filter
-    refused the prompt and nobody asks again, what is new in the request. `view`: of the failed request. `said`: what
-    had arrived of its reply; a filter that stopped a reply has not refused the prompt."""
+    refused the prompt and nobody asks again, what is new in the request. A provider's compaction is replaced by a
+    record. A part that cannot be trimmed stays, with a warning.
+
+    `view`: of the failed request. `said`: what had arrived of its reply; if there is any, the filter has stopped the
+    reply, and nothing new in the request is trimmed.
+    """
     _leave_out(conversation, failed.left_out, failed.text)
     if failed.error is not None and failed.kind == "filter" and not said:
         _leave_out(conversation, prompt_parts(view), failed.text)

@@ -41,19 +41,20 @@ class FunctionTool:
     one too.
 
     The name and the description are the function's, unless `name` or `description` is given; the parameters are its
-    type hints, as msgspec understands them (pydantic models too, if they are installed). Lines `name: what it is` below
-    "Args:" in its docstring describe the parameters.
+    type hints, as msgspec understands them (pydantic models too, if they are installed). Arguments are checked and
+    converted to these types. Lines `name: what it is` below "Args:" in its docstring describe the parameters.
 
     `parameters`: the JSON schema of the arguments, of type object, for a function whose type hints do not say it. The
-    function is then called with the arguments that the model wrote, as keywords. A call is refused if a `required`
+    function is then called with the arguments as the model wrote them, as keywords. A call is refused if a `required`
     argument is missing, or if an argument has a name or a plain type that the schema excludes.
 
     `timeout`: seconds until a call counts as failed, although the function may still be at work; None: the
-    `tool_timeout` of the run.
+    `tool_timeout` of the run, if it has one.
 
-    `needs_approval`: True if a person must approve each call before it runs (`Conversation.approve`). Or a function,
-    not async, that decides: it gets the arguments of the call, checked, as keywords, without those that the model left
-    out. If it returns False, the call runs at once; if it returns anything else or raises, the call waits.
+    `needs_approval`: True: a person must approve each call before it runs (`Conversation.approve`). False: nobody need.
+    Or a function, not async, that decides: it gets the arguments of the call, checked, as keywords, without those that
+    the model left out. If it returns False, the call runs at once; if it returns anything else or raises, the call
+    waits.
 
     Raises InvalidSetting for a value that is not as described here, a function that has no schema, and a name that no
     provider takes.
@@ -139,10 +140,12 @@ ToolLike = Raw | Tool | FunctionTool | Callable[..., Any]
 
 
 def tools_by_name(tools: Iterable[object]) -> tuple[list[Raw | Tool], dict[str, FunctionTool]]:
-    """The schemas to send, in the order given, and the functions by name.
+    """The schemas to send, in the order given, and the functions by name. `tools`: functions, `FunctionTool`s, and
+    schemas (a `Tool`, or a dict in the form of an API); the schema of a function is a `Tool`.
 
-    A schema without a function is allowed for a tool that the provider or the run answers itself. Raises InvalidSetting
-    for any other such schema, and for two functions of one name.
+    A schema without a function is allowed for a tool that the provider runs, or whose calls a run answers by itself:
+    the tools that read back, and the one that manages the context. Raises InvalidSetting for any other such schema, and
+    for two functions of one name; a schema of the same name is not noticed here.
     """
     schemas: list[Raw | Tool] = []
     functions: dict[str, FunctionTool] = {}
@@ -203,7 +206,8 @@ def names_of(schemas: Sequence[Raw | Tool]) -> set[str]:
 
 
 def error_text(error: BaseException) -> str:
-    """The type and the text of an exception, as the model reads it; cut at `RESULT_ERROR_CHARACTERS`. Never raises."""
+    """The type and the text of an exception, as the model reads it: "ValueError: no such file". With more than 2,000
+    characters (`RESULT_ERROR_CHARACTERS`) its beginning, with an ellipsis. Never raises."""
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - the code of the exception has run

@@ -28,7 +28,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.2
 
 
 class Lease:
-    """Takes the lease of a conversation for one object that has opened it, renews it and gives it back.
+    """Takes the lease of a conversation for one object that has opened it, renews it and gives it back. The lease keeps
+    other objects and processes out, not other threads that use the same object.
 
     `clock`: gives the time in seconds. In a store without leases all methods do nothing, and `is_taken` is false. Any
     thread may use it.

@@ -38,8 +38,9 @@ class OutputType:
             raise InvalidSetting(f"output_type: {self.name} has no JSON schema: {shorten(why, 300)}") from None
 
     def read(self, text: str) -> Any:
-        """Read an answer as a value of the type. If the answer is not JSON as a whole, what stands before its first "{"
-        and behind its last "}" is ignored. Raises InvalidMessage, whose text tells the model what is wrong."""
+        """Read an answer, the JSON of an object, as a value of the type; for a type that is no object, of the one field
+        `response`, the value of which is returned. If the answer is not JSON as a whole, what stands before its first
+        "{" and behind its last "}" is ignored. Raises InvalidMessage, whose text tells the model what is wrong."""
         try:
             found = _object_in(text, f'whose field "response" has the {self.name}' if self._is_wrapped else "")
             if hasattr(self.kind, "model_validate"):

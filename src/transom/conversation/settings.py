@@ -49,7 +49,7 @@ class SharedLimits:
     taught it.
 
     Forks, sub-agents and the conversations of one client or adapter share it, so that a refusal of one warns the
-    others. Each conversation also has in its log what its own refusals taught (`View.learned_limits`). A refusal only
+    others. Each conversation also has in its log what its own refusals taught (`View.model_limits`). A refusal only
     lowers the limit of a model; replies raise it again, by the rule of `transom.core.learned_limit`. Any thread may use
     it.
     """
@@ -172,8 +172,8 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
 
     @classmethod
     def of(cls, settings: Settings | None = None, /, **changes: Unpack[ConversationOptions]) -> Settings:
-        """The settings with these changes, of which each is checked. `settings`: the defaults if not given. A change of
-        None leaves what `settings` have; only `policy`, `dialect` and `clock` take no None.
+        """The settings with these changes, of which each is checked. `settings`: what is changed; the defaults if not
+        given. A change of None leaves what `settings` have; only `policy`, `dialect` and `clock` take no None.
 
         Raises InvalidSetting for a wrong value; InvalidMessage for a system prompt that the dialect refuses; TypeError
         for an unknown setting.
@@ -194,7 +194,8 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         if (system := given.get("system")) is not None:
             changes["system"] = check.instructions(system, dialect)
         if (owner := check.owner(given.get("user_id"), given.get("session_id"))) is not None:
-            changes["owner"] = owner
+            known = self.owner or Owner()
+            changes["owner"] = Owner(owner.user_id or known.user_id, owner.session_id or known.session_id)
         return replace(self, dialect=dialect, **changes)
 
     def of_sub_agent(self) -> Settings:

@@ -37,21 +37,25 @@ _depth: ContextVar[int] = ContextVar("transom_agent_depth", default=0)
 
 
 class SubAgent(FunctionTool):
-    """An agent as a tool of another agent. The model gives it a `task`, and reads its final answer.
+    """An agent as a tool of another agent, the caller. The caller's model gives it a `task`, and reads its final
+    answer.
 
         research = SubAgent("research", "Finds facts in the library.", system="You are a librarian.", tools=[search])
         conv.run("Who built it?", provider=…, tools=[research])
 
-    `settings` are those of `Conversation.run`; `provider`, `approve` and the `budget` of the window are the caller's if
-    not given. Store, token counter, redaction, owner and learned limits are always the caller's. Nothing else is: a
-    sub-agent has no system prompt, policy, tools, state, memory or summarizer but its own. `max_total_tokens` and
-    `max_cost` are at most what is left of the caller's own limits, shared evenly among the calls of one reply. What a
-    sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost. `max_depth`: how deep sub-agents may
-    call sub-agents; 1 means that this one must be called by the main agent. If one of its tool calls needs a person's
-    approval, the caller's call of the sub-agent waits too (docs/approvals.md). `agent_timeout`: seconds for its whole
-    run; None for no limit.
+    `settings`: the options of its run, as in `RunOptions` without `messages`. Not given, `provider`, `approve` and the
+    `budget` of the window are the caller's. Store, token counter, redaction, owner and learned limits are always the
+    caller's. Nothing else is inherited: system prompt, policy, tools and state are the ones given here, and it can have
+    no summarizer and no head parts, so no memory.
 
-    Raises InvalidSetting for a wrong or unknown setting.
+    `max_total_tokens` and `max_cost` are at most what is left of the caller's own limits, shared evenly among the calls
+    of one reply. What a sub-agent uses counts for the caller, in `TotalUsage.agents` and in the cost. `max_depth`: at
+    how many levels below the main agent this one may run; 1: only the main agent may call it. `agent_timeout`: seconds
+    for its whole run; None: the `tool_timeout` of the caller's run, if it has one.
+
+    If one of its tool calls needs a person's approval, the caller's call of the sub-agent waits too
+    (docs/approvals.md). Whatever goes wrong while it runs is a failed result for the caller's model; nothing is raised.
+    Making one raises InvalidSetting for a wrong or unknown setting.
     """
 
     def __init__(

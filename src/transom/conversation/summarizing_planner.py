@@ -78,8 +78,8 @@ class SummarizingPlanner:
     makes it. At most one summary at a time is made in the background.
 
     `request` and `compact` are generators: where they must wait, they yield an `AwaitSummary`, and go on with its
-    `SummaryOutcome`. The lock of the conversation is not held while they wait. `live`: the model of the last run; None
-    if there was none.
+    `SummaryOutcome`. They take the lock of the conversation themselves, and do not hold it while they wait; whoever
+    calls another method holds it. `live`: the model of the last run; None if there was none.
     """
 
     def __init__(self, planner: RequestPlanner, guard: Guard, live: Provider | None = None) -> None:

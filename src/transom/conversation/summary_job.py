@@ -153,7 +153,8 @@ class SummaryJob(Struct, eq=False):
         return "" if self.provider is None else model_name(self.provider)
 
     def steps(self) -> Generator[CallModel, object, SummaryOutcome]:
-        """The steps of making the summary: yields requests, is sent replies, returns the outcome. Never raises."""
+        """The steps of making the summary: yields requests, is sent the reply to each or the ProviderError in its
+        place, returns the outcome. Never raises."""
         if self.summarizer is None:
             return SummaryOutcome(summary=self._of_notes())
         try:

@@ -43,8 +43,9 @@ def opened_tools(tools: Sequence[object], stack: ExitStack) -> list[object]:
     """The tools of a run: `tools`, with the tools of each toolset in its place. Each toolset is opened, and stays open
     until the stack ends.
 
-    A tool of a toolset gets the name of its toolset as a prefix if another tool of the run has the same name, or one
-    that the run answers itself.
+    A tool of a toolset gets the name of its toolset in front ("github_search") if another tool of the run has the same
+    name, or one that the run answers itself. Raises what opening a toolset raises, and InvalidSetting for what
+    `tools_by_name` refuses.
     """
     found = [list(stack.enter_context(each).tools) if isinstance(each, Toolset) else [each] for each in tools]
     own = [each for each in tools if not isinstance(each, Toolset)]
@@ -63,8 +64,8 @@ def opened_tools(tools: Sequence[object], stack: ExitStack) -> list[object]:
 
 
 def free_name(wanted: str, used: set[str]) -> str:
-    """A name that is not in `used`: the wanted one, cut to 64 characters, with a number behind it if it is used
-    already. The name is added to `used`."""
+    """A name that is not in `used`: the wanted one, cut to 64 characters, or if it is used already, with a number
+    behind it ("github_search_2", 64 characters together). The name is added to `used`."""
     name, number = wanted[:MAX_NAME], 1
     while name in used:
         number += 1

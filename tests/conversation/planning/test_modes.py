@@ -244,6 +244,20 @@ def test_a_mode_that_does_not_fit_is_not_set() -> None:
         assert conv.log[1].meta is None
 
 
+def test_a_mode_that_does_not_fit_leaves_the_one_of_an_earlier_process(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with Conversation.open(path, "trip", budget=10_000) as conv:
+        conv.set_mode("run", PROFILE, directive=BOOK)
+        conv.run("Go", provider=Scripted())
+        known = notes(conv)
+    with Conversation.open(path, "trip", budget=10_000) as conv:
+        with pytest.raises(BudgetImpossible):
+            conv.set_mode("run", PROFILE, directive=replace(BOOK, text="Book the trip. " * 20_000))
+        conv.user("And now?")
+        conv.request()
+        assert notes(conv) == known
+
+
 def test_the_page_shows_what_each_change_did(tmp_path: Path) -> None:
     page = PAGE.read_text("utf-8")
     (tmp_path / "page.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "utf-8")

@@ -52,7 +52,8 @@ _logger = logging.getLogger(__name__)
 class LogWriter:
     """Appends to one log, keeps the view of all entries that it knows, and tells its subscribers.
 
-    `owner`: whose conversation the first entry says it is. Raises InvalidSetting if the log began as somebody else's.
+    `owner`: whose conversation it is. The first entry of a new log says it; for a log that has entries, raises
+    InvalidSetting if the first one says something else. None, or an id that is empty: anybody's.
     """
 
     def __init__(self, log: StoredLog, counter: FormatCounter, clock: Clock, owner: Owner | None = None) -> None:
@@ -68,12 +69,15 @@ class LogWriter:
         self._mark_saved(self.view.length)
 
     def subscribe(self, callback: Subscriber, *, only: type = object) -> Callable[[], None]:
-        """Have `callback` called after each append that has a body of the type `only`, also after those of other
-        writers, when they are read. Returns a function that ends the subscription."""
-        self._subscribers = (*self._subscribers, (callback, only))
+        """Have `callback` called with the view before an append, the view after it, and all its entries: after each
+        append that has at least one body of the type `only`. When appends of other writers are read, they count as one
+        append. What `callback` raises passes to the one who appended; the entries are stored all the same. Returns a
+        function that ends this subscription."""
+        mine = (callback, only)
+        self._subscribers = (*self._subscribers, mine)
 
         def unsubscribe() -> None:
-            self._subscribers = tuple(each for each in self._subscribers if each[0] is not callback)
+            self._subscribers = tuple(each for each in self._subscribers if each is not mine)
 
         return unsubscribe
 
@@ -85,12 +89,14 @@ class LogWriter:
     def append_facts(
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
-        """Append the facts, all in one go and with the tags, and return their seqs. The first reply that does not name
-        its request becomes the answer to the request in flight.
+        """Append the facts in one go, and return their seqs, in order. Each gets `meta`, with the `tags` of this writer
+        where `meta` says nothing. If a request is in flight, the first reply that does not name its request answers
+        that one.
 
-        A result whose call is not open, and was not given up, is stored, but no window will show it: `logging` gets a
-        warning. There is no warning with `meta.source`: an importer reports such results itself. `known_calls_only`:
-        raise InvalidMessage, with nothing stored, for a result of a call that the log never had.
+        A result that finds no open call is stored, but no window will show it, and `logging` gets a warning; none with
+        `meta.source`, because an importer reports such results itself. It is otherwise with a late result (its call has
+        a synthetic result): the next request tells it in a note. `known_calls_only`: raise InvalidMessage, with nothing
+        stored, for a result of a call that no reply of the log has.
         """
         meta = tagged(meta, self.tags)
         strays: list[ToolResult] = []
@@ -124,13 +130,13 @@ class LogWriter:
         entries_for: Callable[[View, float], Sequence[Entry]],
         check: Callable[[View, View, Sequence[Entry]], None] | None = None,
     ) -> Sequence[Entry]:
-        """Append what `entries_for` makes of the newest view and the time, in one go, and return these entries; if it
-        makes none, nothing is appended. If another writer comes first, `entries_for` is called again with the newer
-        view.
+        """Append the entries that `entries_for` makes, in one go, and return them; if it makes none, nothing is
+        appended. It gets the newest view and the time (seconds since 1970), and must number its entries behind that
+        view (`View.entry`). If another writer comes first, it is called again with the newer view.
 
-        `check` gets the view before, the view after and the entries. If it raises InvalidMessage, what other writers
-        have appended is read, and if there is something, `entries_for` is called again; otherwise the error passes. If
-        `check` raises, nothing is stored.
+        `check` gets the view before, the view after and the entries, before they are stored; if it raises, nothing is
+        stored. After an InvalidMessage `entries_for` is called again if other writers have appended meanwhile;
+        otherwise the error passes, as every other error does at once.
         """
         while True:
             before = self.view
@@ -149,8 +155,8 @@ class LogWriter:
                 return entries
 
     def append_plan(self, done: Plan) -> bool:
-        """Append a plan that was made for the newest view. Returns False, with nothing stored, if another writer came
-        first: its entries are read, and the caller must plan again."""
+        """Append a plan that was made for `view`, this writer's newest. Returns False, with nothing stored, if another
+        writer came first: its entries are read, and the caller must plan again."""
         return self._append(done.entries, apply(done.before, done.entries[done.before.length - self.view.length :]))
 
     def _append(self, entries: Sequence[Entry], after: View) -> bool:
@@ -174,7 +180,7 @@ class LogWriter:
 
     @property
     def owner(self) -> Owner:
-        """Whose conversation the first entry says it is; of an empty log, whose it will be."""
+        """Whose conversation the first entry says it is; of an empty log, whose it will be. Empty ids if nobody's."""
         return owner_of(self.log) if len(self.log) else self.wanted_owner or Owner()
 
     def catch_up(self) -> None:
@@ -211,8 +217,9 @@ class LogWriter:
 
     def close(self, rendered: IndexCache) -> None:
         """Leave the view and its rendered messages for the next opening in this process, if the store keeps views, and
-        a last snapshot of a log that is long enough to need one. `rendered`: has the rendered messages of the view. All
-        subscriptions end. The caller must append nothing after this."""
+        a last snapshot if the log has 1,000 entries (`SNAPSHOT_AT`) and new ones since the last snapshot. `rendered`:
+        an index cache with the rendered messages of the view. All subscriptions end. The log itself stays open. The
+        caller must append nothing after this."""
         self._subscribers = ()  # whoever is called holds this writer: so both go without the garbage collector
         if (cache := view_cache(self.log)) is not None:
             cache.add(self.log.name, self.view, rendered)

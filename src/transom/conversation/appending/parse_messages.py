@@ -36,12 +36,13 @@ from transom.wire.translate import translate_fact
 def split_head(
     messages: Sequence[object], where: str = "", dialect: Dialect = OPENAI_CHAT, *, suggests_dialect: bool = False
 ) -> tuple[list[Instruction], list[Placed]]:
-    """Read messages: the leading instructions, and every later fact with the position of its message in the list, from
-    0.
+    """Read messages: the leading system messages as instructions, and every later fact with the position of its message
+    in the whole list, from 0.
 
-    A message is a dict, or a client library's object that can dump itself as one. In a dialect whose system prompt is
-    not among the messages there are no leading instructions: all messages are facts. `where`: names the list in errors.
-    `suggests_dialect`: an error says which `dialect=` would take these messages, if one would. Raises InvalidMessage.
+    A message is a dict of the dialect, a client library's object that can dump itself as one, or an object of an agent
+    framework; if one is of a framework, all must be. In a dialect whose system prompt is not among the messages there
+    are no leading instructions: all messages are facts. `where`: names the list in errors. `suggests_dialect`: an error
+    says which `dialect=` would take these messages, if one would. Raises InvalidMessage.
     """
     facts = _read(messages, dialect, where) if suggests_dialect else parse_any(messages, dialect, where)
     head: list[Instruction] = []
@@ -117,8 +118,10 @@ _BINARY = (bytes, bytearray, memoryview)
 
 
 def tool_answer(dialect: Dialect, call_id: str, content: object, *, failed: bool) -> ToolResult:
-    """What `Conversation.tool_result` takes, as a fact: any value. The result of an MCP tool may say itself that the
-    tool failed, and an exception says that it did. Raises InvalidMessage for a value that cannot be read."""
+    """Make the tool result that `Conversation.tool_result` logs, of any value. The result of an MCP tool is read as one
+    (`read_mcp`), an exception as its `error_text`, anything else by `result_content`. The result is failed if `failed`
+    is true, if `content` is an exception, or if the result of the MCP tool says so. Raises InvalidMessage for a value
+    that cannot be read."""
     if isinstance(content, Exception):
         content, failed = error_text(content), True
     try:
@@ -131,13 +134,14 @@ def tool_answer(dialect: Dialect, call_id: str, content: object, *, failed: bool
 
 
 def why_unreadable(error: Exception) -> str:
-    """Why a value cannot be read, by the error of reading it."""
+    """The words for an error that reading a value raised: for a RecursionError that the value is nested too deep, for
+    any other its `error_text`."""
     return "it is nested too deep" if isinstance(error, RecursionError) else error_text(error)
 
 
 def result_fact(dialect: Dialect, call_id: str, content: Any) -> ToolResult:
     """Make a tool result of its content, which is as `result_content` returns it. Parts that no API has become their
-    JSON text."""
+    JSON text: nothing is refused."""
     try:
         fact = parse_result(dialect, call_id, content)
     except InvalidMessage:
@@ -161,11 +165,12 @@ def parse_result(dialect: Dialect, call_id: str, content: str | list[Any] | Raw)
 
 
 def result_content(value: object) -> str | list[Any] | Raw:
-    """What a tool returned, as a text, an object or a list of content parts.
+    """What a tool returned, as a text, an object or a list of content parts. `tool_content` chooses: a number, or a
+    list of anything but content parts, becomes its JSON text.
 
-    What JSON has stays as it is; structs, dataclasses and pydantic models become objects, and sets sorted lists, at any
-    depth; bytes become their UTF-8 text; keys become texts; of anything else its `str` is taken. None and an empty text
-    become "[no output]".
+    Before that, at any depth: structs, dataclasses and pydantic models become objects, sets become sorted lists, keys
+    become texts, and bytes become their UTF-8 text, or a line with their number if they are no text. A value that
+    cannot be turned into JSON in this way becomes its `str`, as a whole. None and an empty text become "[no output]".
 
     Raises what the `str` of an object raises, and TypeError for what has nothing to read: an iterator (a generator, a
     `map`, an open file), and a coroutine or future that nobody has awaited.
@@ -282,10 +287,11 @@ _PART_KEYS = frozenset(("text", "inlineData", "inline_data", "fileData", "file_d
 
 
 def tool_content(value: object) -> str | list[Any] | Raw:
-    """Return a tool's answer: a text, an object, or a list of content parts; any other JSON value becomes its JSON
-    text. A list counts as content parts if every item looks like a part of some API.
+    """Return a tool's answer, given as JSON: a text, an object (as a copy), or a list of content parts; any other JSON
+    value becomes its JSON text. A list counts as content parts if it is not empty and every item looks like a part of
+    some API.
 
-    Raises InvalidMessage for what is not JSON.
+    Raises InvalidMessage for what is not JSON; `result_content` takes any value.
     """
     if isinstance(value, str):
         return str.__str__(value)

@@ -25,7 +25,8 @@ CUT = "the stream ended before the reply did"
 
 
 class CallModel(Struct, frozen=True, kw_only=True, eq=False):
-    """Work for a driver: send a request to a provider. With an `accumulator` the reply is streamed into it.
+    """Work for a driver: send a request to a provider. The outcome is the reply, or a ProviderError if there is none.
+    With an `accumulator` the reply is streamed into it, and the outcome is None.
 
     `dialect`: reads a whole reply. `request`, `max_tokens`, `timeout`: the arguments of `Provider.complete`.
     `compacts`: the request asks for the provider's own compaction (`Compacts.compact`). `on_late`: called in another
@@ -84,8 +85,8 @@ class CutReply(ProviderError):
 
 
 def must_have_ended(reply: object, turn: Assistant, dialect: Dialect) -> None:
-    """Raises CutReply if a reply is the chunks of a stream in which the provider has not said that it is complete.
-    `turn`: what the dialect has read in it."""
+    """Raises CutReply if a reply is the chunks of a stream in which the provider has not said that it is complete. A
+    reply that is no stream passes. `turn`: what the dialect has read in it."""
     if not dialect.is_stream(reply):
         return
     stream = dialect.accumulator()
@@ -146,9 +147,10 @@ def _turn_of(want: CallModel, outcome: object) -> Assistant:
 def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]:
     """The turn that a request gave, and why the model stopped. `outcome`: as for `PartialReply.of`.
 
-    Raises ProviderError for an error, and for a reply that cannot be used: it is empty, cannot be read, ends within a
-    call, or a filter has stopped it. A turn with calls stopped for "tool_calls", also where the API says only that it
-    is done (Responses, Gemini).
+    A ProviderError as `outcome` is raised again. Raises a ProviderError for a reply that cannot be used, too: it is
+    empty, cannot be read, ends within a call, or a filter has stopped it. A text that the limit of the answer has cut
+    is no error: then the reason is "length". A turn with calls stopped for "tool_calls", also where the API says only
+    that it is done (Responses, Gemini).
     """
     if isinstance(outcome, ProviderError):
         raise outcome
@@ -198,8 +200,8 @@ of OpenAI's stream helper."""
 
 
 def model_of_reply(reply: object, dialect: Dialect) -> str:
-    """The model that a reply names, after the name of its API ("openai:gpt-5"); empty if it names none. A reply is a
-    response, the chunks of a stream, or an event that holds either."""
+    """The model that a reply names, behind the name of the dialect: "openai:gpt-5". Empty if it names none. A reply is
+    a response, the chunks of a stream, or an event that holds either."""
     chunks = cast("Sequence[object]", reply) if isinstance(reply, (list, tuple)) else (reply,)
     for chunk in chunks:
         for holder in (chunk, *(_field(chunk, key) for key in _HOLDERS)):

@@ -151,8 +151,10 @@ class Attempts(Generic[P]):
         return self._providers[0]
 
     def after(self, error: ProviderError, request: Request) -> FailedAttempt:
-        """Count the failure of this request, and decide what follows: another attempt, which may have to be smaller or
-        without refused parts; the next provider; or `FailedAttempt.error`, to give up with."""
+        """Count the failure of `request`, the one that was sent last, and decide what follows: another attempt at the
+        same provider, perhaps smaller or without refused parts; the next provider; or `FailedAttempt.error`, to give up
+        with. `provider`, `number`, `max_tokens` and `at_most` are those of the next attempt afterwards. Nothing is
+        logged or left out here: the caller does that."""
         window = request.window
         self.number += 1
         said = None if error.status is None and not error.body else classify(error.status, error.body or str(error))

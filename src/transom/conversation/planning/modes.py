@@ -67,11 +67,11 @@ class Directive(Struct, frozen=True, kw_only=True):
 
 
 class ModeChange(Struct, frozen=True, kw_only=True):
-    """What a change of mode costs with the next request.
+    """What a change of mode costs with the next request. All tokens are calibrated: as the provider counts them.
 
     `announced`: the keys of the notes that it brings. `tokens`: of the window. `tokens_cached`: of the prefix that it
     shares with the last request. `tokens_read_again`: of the last request, sent again without the cache; 0 if the whole
-    prefix is kept. `new_head`: the system prompt changes with it.
+    prefix is kept. `new_head`: the system prompt or the tools change with it.
     """
 
     before: str

@@ -82,7 +82,9 @@ class Planned(NamedTuple):
 
 
 class RequestPlanner:
-    """Has the next request of one log planned by `core/plan.py`, and appends the plan."""
+    """Has the next request of one log planned by `core/plan.py`, and appends the plan. It does not lock, and does not
+    ask whether the conversation is open: the caller does both. Raises InvalidSetting, when it is made, if the log, or a
+    state or head part, belongs to another user."""
 
     def __init__(self, log: StoredLog, settings: Settings) -> None:
         shared = settings.shared_limits or SharedLimits()
@@ -177,8 +179,9 @@ class RequestPlanner:
         return self._model or self.settings.dialect.name
 
     def use_limits_of(self, model: str, *, was_refused: bool, at_most: int = 0) -> None:
-        """Plan the next requests within the limit that this model's refusals have taught. `was_refused`, `at_most`: as
-        in `use_model`."""
+        """Plan the next requests within the limit that the refusals of this model have taught, and within its context
+        window if the caller gave no budget. The dialect stays, in which this differs from `use_model`. `model`: a name
+        as in "openai:gpt-5". `was_refused`, `at_most`: as in `use_model`."""
         if model != self._model and self.settings.budget is ASSUMED:
             self._known_context = context_size(model)
         self._trusts_learned, self._was_refused, self._at_most = True, was_refused, at_most
@@ -197,11 +200,12 @@ class RequestPlanner:
     def set_mode(
         self, mode: str, profile: Profile | None, directive: Directive | None, *, new_head: bool
     ) -> ModeChange:
-        """Change the mode; returns what that costs with the next request. Raises InvalidSetting for wrong arguments;
-        BudgetImpossible, with the mode as it was, if that request would not fit."""
+        """Change the mode; returns what that costs with the next request. Nothing is logged. `profile`: None keeps the
+        last one, or takes the defaults. See `Conversation.set_mode` for the rest. Raises InvalidSetting for wrong
+        arguments; BudgetImpossible, with the mode as it was, if that request would not fit."""
         wanted: Mode
         wanted, directive = checked_mode(mode, profile, directive)
-        before, tags = self.mode, self.writer.tags
+        before, tags, earlier = self.mode, self.writer.tags, self._of_earlier_mode
         profile = profile or (Profile() if before is None else before.profile)
         self.mode = ModeSettings(
             mode=wanted,
@@ -215,7 +219,7 @@ class RequestPlanner:
         try:
             _, done = self._plan_next(self._options_for(None, None), None, None)
         except BaseException:
-            self.mode, self.writer.tags = before, tags
+            self.mode, self.writer.tags, self._of_earlier_mode = before, tags, earlier
             raise
         return change_of("" if before is None else before.mode, self.mode, self.view, done)
 
@@ -351,14 +355,15 @@ class RequestPlanner:
         return self._plan(self.view, self.options)
 
     def compaction_want(self, asked: SummaryOptions) -> Summarise | None:
-        """The summary that `compact` would show if it were made first; None if no strategy asks for one. `asked`: the
-        options for the summary."""
+        """The summary that `compact` would show if it were made first; None if no strategy asks for one. Nothing is
+        appended. `asked`: the options for the summary. Raises BudgetImpossible."""
         wants = compaction(self._plan_request(self.view, self.options, summary_options=asked))[1]
         return wants[0] if wants else None
 
     def compact(self, summary: Summary | None = None) -> Compacted:
         """Append the edits that the policy would make if the window were full at its size now. `summary`: made for this
-        compaction. It is appended with the edits, or alone if there are none."""
+        compaction; it is appended with the edits, or alone if there are none. None: there is none, and without edits
+        nothing is appended. Raises BudgetImpossible, with nothing appended."""
         before = self.view
 
         def entries_for(view: View, at: float) -> tuple[Entry, ...]:

@@ -77,8 +77,8 @@ _NO_OUTPUT = object()
 
 
 class AgentLoop:
-    """One run on a conversation: model calls and tool calls until the model answers. Making one logs nothing; `steps`
-    may be run once."""
+    """One run on a conversation: model calls and tool calls until the model answers. Making one logs nothing, but sets
+    the conversation to the model and the dialect of the first provider; `steps` may be run once."""
 
     def __init__(self, conversation: RunnableConversation, settings: RunSettings) -> None:
         self._conv, self._settings = conversation, settings

@@ -89,7 +89,9 @@ async def drive_async(
 
 
 class AsyncSteps:
-    """Drives one run on an event loop: each step of the run is done in a worker thread, one at a time.
+    """Drives one run on an event loop: each step of the run is done in a worker thread, one at a time. Several methods
+    return a `Batch`: the events that came, and the work that the run waits for after them. The work is None if the run
+    is over (`is_over`), or if a request has failed: then `send` None to go on.
 
     A step that has begun is never abandoned. If the caller cancels meanwhile, the step still writes to the log what it
     has to write, and the run stops after it.

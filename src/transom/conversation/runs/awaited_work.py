@@ -127,7 +127,8 @@ CURRENT_JOB: ContextVar[ToolJob] = ContextVar("transom_tool_job")
 
 
 class Approve(Struct, frozen=True, eq=False):
-    """Work for a driver: ask `RunOptions.approve` whether the call of `job` may run."""
+    """Work for a driver: ask `RunOptions.approve` whether the call of `job` may run. The outcome is what it answers:
+    True, False, a text that says why not, or None if the call is to wait for a person."""
 
     job: ToolJob
 
@@ -140,7 +141,7 @@ class RunTools(Struct, frozen=True, eq=False):
 
 
 class Sleep(Struct, frozen=True, eq=False):
-    """Work for a driver: wait `seconds`."""
+    """Work for a driver: wait `seconds`. The outcome is None."""
 
     seconds: float
 
@@ -158,7 +159,8 @@ class PublishedSteps(Generator[Any, Any, Any]):
 
     def stop(self) -> None:
         """End the run, because its conversation closes: what is open in the log is closed now, and whoever still drives
-        the run gets an error. Not while a step is at work in another thread."""
+        the run gets an error. If a step is at work in another thread, nothing happens here: that step meets the closed
+        conversation itself."""
         try:
             self._steps.close()
         except ValueError:
@@ -181,7 +183,8 @@ class PublishedSteps(Generator[Any, Any, Any]):
         return self._seen(self._steps.send(value))
 
     def throw(self, *reason: Any) -> Any:
-        """Stop the generator with an exception, and return what it yields while it cleans up."""
+        """Throw an exception into the generator, which closes what is open in the log, and return what it yields
+        meanwhile. When it has done that, it raises the exception again, here or from a later `send`."""
         return self._seen(self._steps.throw(*reason))
 
     def _seen(self, item: Any) -> Any:

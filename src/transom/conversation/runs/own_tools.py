@@ -90,7 +90,7 @@ def with_readback(conv: RunnableConversation, schemas: Schemas | None, asked: bo
     request. It is returned itself if nothing has to change.
 
     `asked`: true adds the readback tools, false takes them out. None: they are added if the last request had them;
-    before the first request, if there are other tools and the budget is at least `LEAST_BUDGET`.
+    before the first request, if there are other tools and a window may have 8,000 tokens (`LEAST_BUDGET`).
     """
     sent = conv.head.tools
     given = sent if schemas is None else schemas

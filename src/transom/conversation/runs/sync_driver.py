@@ -51,8 +51,9 @@ def drive(
     """Drive a run in the calling thread: yields its events, returns its result, and raises what the run raises. Tools
     run in threads of their own.
 
-    `approve`: asked about each call for which the run asks. `cancel`: once it is set, the run is stopped with
-    RunStopped. Whatever stops the driver is thrown into the run first, so that the log is valid.
+    `approve`: the `RunOptions.approve` of the run, asked about each call for which the run asks; None only if the run
+    has none. `cancel`: once it is set, the run is stopped with RunStopped. Whatever stops the driver is thrown into the
+    run first, so that the log is valid.
     """
     tools = ToolThreads(cancel)
     try:
@@ -264,8 +265,8 @@ class ToolThreads:
 
 
 def call_tool(job: ToolJob) -> ToolOutcome:
-    """Run a call in this thread, an async tool in an event loop of its own. Never raises: an exception becomes a failed
-    outcome."""
+    """Run a call in this thread, an async tool in an event loop of its own, and return its outcome, without a duration
+    (`timed` adds it). The job is not finished here. Never raises: an exception becomes a failed outcome."""
     assert job.tool is not None
     CURRENT_JOB.set(job)
     try:
@@ -286,7 +287,8 @@ def timed(outcome: ToolOutcome, start: float) -> ToolOutcome:
 
 
 def out_of_time(job: ToolJob) -> ToolOutcome:
-    """The outcome of a call that took too long."""
+    """The outcome of a call that took longer than its `timeout`: failed and given up, with that time as its
+    duration."""
     return ToolOutcome(content=tool_timed_out(job.timeout or 0), failed=True, duration=job.timeout, given_up=True)
 
 

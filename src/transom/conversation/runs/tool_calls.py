@@ -31,8 +31,8 @@ _logger = logging.getLogger(__name__)
 
 
 class RunRecord:
-    """Logs what one run does: each fact with the name of the run and its number within the run. `first`: the number of
-    the first entry that the run adds."""
+    """Logs what one run does: each fact with the name of the run ("run 41", by its first entry) and its number within
+    the run, from 1 (`Meta.evaluation_id` and `sequence`). `first`: the number that the first entry of the run gets."""
 
     def __init__(self, conversation: RunnableConversation) -> None:
         self._conv = conversation
@@ -63,9 +63,9 @@ class ToolCalls:
     def run(
         self, turn: Assistant, key: int, replied: Replied, provider: Provider
     ) -> Generator[Work | Event, Any, None]:
-        """Run the calls of a turn that `provider` gave: yields `replied`, the events of the calls, and work. Each call
-        gets a result: the tool's, or one that says why there is none. Only a call that needs a person's approval may go
-        without one, until that is decided."""
+        """Run the calls of a turn that `provider` gave: yields `replied`, the events of the calls, and work. `key`: of
+        the unit of the turn. Each call gets a result in the log: the tool's, or one that says why there is none. Only a
+        call that needs a person's approval may go without one, until that is decided."""
         jobs = [self._job(called) for called in _called(turn, key)]
         pending: set[int] = set()
         try:
