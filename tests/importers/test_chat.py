@@ -41,3 +41,26 @@ def test_a_result_beside_words_is_a_message_of_its_own():
         source="one.json",
     )
     assert as_openai_chat(chat) is chat
+
+
+def test_compactions_stay_with_their_messages():
+    """The instruction and the result of its own stand before the summary in the chat: its position is another one."""
+    recorded = Recorded(
+        id="one",
+        format="claude_code",
+        dialect="anthropic",
+        system="Be brief.",
+        messages=[
+            {"role": "user", "content": "Count."},
+            {"role": "assistant", "content": [CALL]},
+            {"role": "user", "content": [RESULT, {"type": "text", "text": "And now?"}]},
+            {"role": "assistant", "content": "Two."},
+            {"role": "user", "content": "So far: two files."},
+        ],
+        source="one.jsonl",
+        injected=frozenset({4}),
+        compactions={4: "So far: two files."},
+    )
+    chat = as_openai_chat(recorded)
+    assert chat.messages[6]["content"] == "So far: two files."
+    assert (chat.compactions, chat.injected) == ({6: "So far: two files."}, frozenset({6}))

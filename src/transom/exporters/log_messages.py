@@ -83,7 +83,8 @@ def shown_messages(
     Left out, and counted in `left_out`: messages that are never sent, recalled texts, edits, results that answer no
     call, and reasoning of another dialect. `reasoning`: the text of that reasoning is kept, and only its signature is
     left out. `close_calls`: a call without a result gets a result that says so, as in a window, because no API takes
-    such a call. What is changed by these two is counted too.
+    such a call. What is changed by these two is counted too, and notes, which become messages of the user. A turn whose
+    results do not come within the next 1,000 turns (MOST_WAITING) is given without them.
     """
     spoken = dialect_named(dialect)
     batch: list[tuple[Rendered, Entry]] = []

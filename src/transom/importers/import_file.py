@@ -49,7 +49,8 @@ class Imported(Struct, frozen=True, kw_only=True):
 
     - `conversation`: its name in the store. `format`: the name of the file's format. `source`: the file.
     - `messages`: how many facts were appended. `earlier`: how many facts of the file the log had already. `hidden`: how
-      many facts of the file the user had taken back: they are stored, and never sent.
+      many facts of the file the user had taken back: they are stored, and never sent. For a session, these numbers
+      include its subagents, which become conversations of their own.
     - `remarks`: one line for each kind of thing that was stored and no window shows, or that was not stored because it
       is no message, and for a file that is shorter than what was imported before.
     - `skipped`: one line for each thing that could not be read and was left out since the conversation before; of the
@@ -100,7 +101,8 @@ def import_file(
     imported before an error stays.
 
     In a folder, the rest of a file that cannot be read is reported to `on_skip` and left out, and a conversation whose
-    name is taken by another one gets the next free name, such as "trip (2)".
+    name is taken by another one gets the next free name, such as "trip (2)". Without `id`, InvalidSetting and
+    StoreDamaged for one of its files are reported to `on_skip` too, and the next file follows.
     """
     path_or_file = checked_source(source)
     name = None if format is None else format_named(format).name

@@ -161,7 +161,7 @@ def checked_source(source: object) -> Path | IO[Any]:
 def files_in(folder: Path) -> list[Path]:
     """List the files of a folder and of all folders in it whose names end as SUFFIXES say: sorted by path, but all
     files of subagents behind the others. Hidden files and folders are left out, and the notes of Claude Code beside the
-    file of a subagent.
+    file of a subagent. Links to files are followed, links to folders are not.
 
     Raises InvalidSetting if there is none.
     """
@@ -264,7 +264,7 @@ def is_zip(path: Path) -> bool:
 
 def zip_members(path: Path, label: str) -> Generator[tuple[OpenFile, float]]:
     """Yield the files of a zip archive that may hold conversations, each open and unpacked, with the share of the files
-    before it, from 0 to 1. `label`: names the archive in messages.
+    before it, from 0 to 1. Each is open only until the next one is asked for. `label`: names the archive in messages.
 
     In a log of Inspect (`.eval`) these are its samples, in any other archive every file with one of SUFFIXES. Raises
     InvalidMessage if the archive has none, is damaged, or is packed in a way that Python does not know.

@@ -124,8 +124,8 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     dialects can be compared.
 
     Content is translated as for a request in another dialect: reasoning, and whatever OpenAI Chat has no form for, is
-    left out. A conversation of this dialect without `system` comes back unchanged. Raises InvalidMessage if a message
-    is not of the conversation's dialect.
+    left out. `system` becomes the first messages; `tools` stay as they are. A conversation of this dialect without
+    `system` comes back unchanged. Raises InvalidMessage if a message is not of the conversation's dialect.
     """
     if recorded.dialect == "openai" and recorded.system is None:
         return recorded
@@ -134,8 +134,12 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
         message(translate_fact(fact, "openai", keep_custom=True)) for fact in (*head, *(fact for _, fact in facts))
     ]
     marked = recorded.injected_in(facts)
-    injected = frozenset(number for number, (at, _) in enumerate(facts, start=len(head)) if at in marked)
-    return replace(recorded, dialect="openai", messages=messages, system=None, injected=injected)
+    placed = [(number, at) for number, (at, _) in enumerate(facts, start=len(head))]
+    injected = frozenset(number for number, at in placed if at in marked)
+    compactions = {number: recorded.compactions[at] for number, at in placed if at in recorded.compactions}
+    return replace(
+        recorded, dialect="openai", messages=messages, system=None, injected=injected, compactions=compactions
+    )
 
 
 def format_named(name: object) -> Format:

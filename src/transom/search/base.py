@@ -52,8 +52,8 @@ ROLES = ("user", "assistant", "tool", "note", "failure", "handoff", "system", "d
 
 
 def checked_filters(given: Mapping[str, object]) -> SearchFilters:
-    """Make filters of these fields. Raises InvalidSetting for a value of a wrong type, for a time that is not a number,
-    and for a role that is not in ROLES."""
+    """Make filters of these fields; names that are no filter are ignored. Raises InvalidSetting for a value of a wrong
+    type, for a time that is not a number, and for a role that is not in ROLES."""
     try:
         # a float of another library is a float too, for example NumPy's
         plain = {name: float(value) if isinstance(value, float) else value for name, value in given.items()}
@@ -117,8 +117,9 @@ class SearchIndex(Protocol):
         """Index the entries that were appended since the last update. Return how many entries this call has indexed,
         plus how many it has given vectors.
 
-        Conversations that the store has no more are removed from the index. `conversations`: only these; None: all.
-        `embedder`: also compute and store the vectors that indexed entries lack. `most`: stop after about this many
+        Conversations that the store has no more are removed from the index. `conversations`: only these, which may also
+        name archives of memory; None: all conversations, in which a damaged one is skipped with a warning. `embedder`:
+        also compute and store the vectors that indexed entries lack. `most`: stop after about this many
         entries; call again until the result is less than `most`: then nothing is left. Other processes may do the same
         meanwhile. Raises StoreDamaged for a damaged conversation that is in `conversations`, and InvalidSetting if the
         embedder does not return an array of (texts, dimensions).
@@ -130,6 +131,7 @@ class SearchIndex(Protocol):
     ) -> list[SearchHit]:
         """Return the best entries for a query, the best first, at most `limit` (1 to 1,000).
 
+        `query`: any text; its first 64 words count, of its first 4,000 characters. It finds nothing without a word.
         Only entries that the last `update` has indexed are found. With an `embedder`, entries that are alike in meaning
         are found too; their ranking and that by words are fused. Raises InvalidSetting for a query, filter or limit of
         a wrong type or out of range, for an unknown role, for `filters.file` without a letter or digit, and as `update`

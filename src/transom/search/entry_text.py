@@ -33,7 +33,8 @@ class SearchText(Struct, frozen=True, kw_only=True):
     - `seq`, `at`: its number, and its time in seconds since the epoch.
     - `role`, `run_id`, `hidden`: what filters compare. `hidden`: true for a fact that no window contains.
     - `tools`: the names of the tools that a reply calls, or of the tool that a result is from.
-    - `about`: for a result, the name of its call and the first 1,000 characters of its arguments; otherwise empty.
+    - `about`: for a result, the name and the arguments of its call, the first 1,000 characters of both together; empty
+      for other entries, and if the call is not among the last 64 replies with calls.
     - `text`: what was said.
     """
 
@@ -48,7 +49,8 @@ class SearchText(Struct, frozen=True, kw_only=True):
 
 
 class SearchTexts:
-    """Makes the search texts of the entries of one log. Pass the entries in order."""
+    """Makes the search texts of the entries of one log. Pass the entries in order: those before the first that is
+    wanted to `skip`, at least the 64 before it (LOOK_BACK), every other one to `of`."""
 
     def __init__(self) -> None:
         self._replies: deque[m.Assistant] = deque(maxlen=LOOK_BACK)
@@ -60,7 +62,8 @@ class SearchTexts:
             self._replies.appendleft(entry.body)
 
     def of(self, entry: Entry) -> SearchText | None:
-        """Return the search text of the next entry; None if nothing of it is searched."""
+        """Return the search text of the next entry. None if nothing of it is searched: it is no fact, has no text, is
+        recalled, is the answer of a readback tool, or a reply that calls these tools only."""
         self.skip(entry)
         fact = entry.body
         if not isinstance(fact, m.Fact) or isinstance(fact, m.Recalled):
@@ -105,8 +108,8 @@ def _texts(fact: m.Fact) -> Iterator[str]:
 
 
 def plain_arguments(written: str) -> str:
-    """Return the names and values in a call's arguments, without the escapes of JSON: the first 10,000, with blanks
-    between. A text that is not JSON is returned as it is."""
+    """Return the names and values in a call's arguments, a JSON text, without its escapes: the first 10,000 names and
+    values, with blanks between them. A text that is not JSON is returned as it is."""
     with suppress(ValueError, RecursionError):
         return " ".join(islice(_scalars(msgspec.json.decode(written)), 10_000))
     return written

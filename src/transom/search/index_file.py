@@ -89,7 +89,7 @@ class IndexFile:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. Each use after that raises StoreUnavailable."""
         with self._lock:
             self._finalizer()
 

@@ -166,8 +166,9 @@ def rankings(db: sqlite3.Connection, query: str, where: FtsFilter) -> list[Itera
     """Rank the rows for a query in several ways. Each ranking is an iterator of row numbers, the best first; it may be
     empty.
 
-    One ranking is by the whole query as a phrase, if it has two words or more; one is by the rarest of its words that
-    occur. Both are left out if none of its words occurs. For each word of three characters or more that occurs nowhere,
+    One ranking is by the whole query as a phrase, if it has two words or more. One is by the words of the query that
+    occur: the rarest ones, as long as at most MOST_ROWS rows have them; if even the rarest is in more, by the newest
+    rows. Both are left out if none of its words occurs. For each word of three characters or more that occurs nowhere,
     one ranking is by the words that contain it, if there are any.
     """
     terms = query_terms(query)

@@ -13,8 +13,8 @@ _MOST_PLACES = 200
 
 
 def snippet(text: str, query: str, terms: Sequence[str]) -> str:
-    """Return at most 240 characters of a text, on one line: around the query itself, or where most of its words are
-    close together. "…" stands where text was left out.
+    """Return at most 240 characters of a text, on one line: around the query itself, else where most of its words are
+    close together, else from the beginning. "…" stands where text was left out; control characters are escaped.
 
     `terms`: the words of the query (`query_terms`).
     """

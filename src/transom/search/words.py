@@ -29,7 +29,8 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def indexable(text: str) -> str:
-    """Return the text as the index stores it, with marks between characters that are words.
+    """Return the text as the index stores it. In scripts without spaces each character is a word, and has a mark (MARK)
+    before and behind it.
 
     `text_of_indexed` is the inverse.
     """
@@ -69,7 +70,8 @@ def _terms(query: str) -> Iterator[str]:
 
 def phrase(text: str) -> str:
     """Quote a text for FTS5, so that it matches these words one right after the other, and nothing in it is an
-    operator. Only the first 64 words of the first 4,000 characters count."""
+    operator. Only the first 64 words of the first 4,000 characters count. A text without words gives `""`, which
+    matches nothing."""
     return '"' + " ".join(_WORD.findall(indexable(text[:MAX_QUERY]))[:MAX_TERMS]) + '"'
 
 

@@ -60,18 +60,20 @@ class StoredLog(Protocol):
         ...
 
     def read(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """Yield the known entries from `start` up to, but not including, `stop` (None, or beyond the last: all), in
-        order.
+        """Yield the entries from `start` (0 or more) up to, but not including, `stop`, in order: those that the handle
+        knows when the first is asked for. `stop` None, or beyond the last: all of them.
 
         Only a few entries are in memory at a time. Raises StoreDamaged at the first entry that cannot be read.
         """
         ...
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        """Store all of these entries or none; they are durable when this returns. The handle knows them then.
+        """Store all of these entries or none; they are durable when this returns. The handle knows them then, and
+        all entries before them.
 
-        `expect` is the number of entries that the caller believes the stored log to have; so the seqs of the entries
-        are `expect`, `expect` + 1, …. Without entries only that number is checked.
+        `expect` is the number of entries that the caller believes the stored log to have, also those that this handle
+        does not know; so the seqs of the entries are `expect`, `expect` + 1, …. Without entries only that number is
+        checked.
 
         Raises, with nothing stored: Conflict if the stored log has another number of entries (call `refresh` then);
         ValueError if the seqs are others; InvalidMessage for an entry that is not JSON; UnknownLog if the conversation
@@ -99,7 +101,8 @@ class StoredLog(Protocol):
     def load_snapshot(self) -> tuple[int, bytes] | None:
         """Return `(at, snapshot)`: the number of entries that the newest snapshot covers, and its bytes.
 
-        None if there is none, or if it is damaged.
+        `at` may be more than this handle knows, if another one has saved it. None if there is none, or if it is
+        damaged.
         """
         ...
 
@@ -258,7 +261,7 @@ def follow(
     The generator blocks its thread while it waits. A PostgreSQL store announces appends, so their entries come at once;
     it is also looked at every `poll_interval` seconds (5 if that is None). Any other store is only looked at, every
     `poll_interval` seconds (0.5). When `stop` is set, the generator ends: at once, but with a PostgreSQL store after at
-    most `poll_interval` seconds.
+    most `poll_interval` seconds. Without `stop` it never ends by itself.
 
     `log` is refreshed, so pass a handle that nobody else uses: `store.open(name)`. Raises UnknownLog if the
     conversation was forgotten, StoreUnavailable if the store cannot be read, StoreDamaged if an entry is damaged.
@@ -338,8 +341,8 @@ def describe_holder(holder: str) -> str:
 
 
 def is_gone(holder: str) -> bool:
-    """Whether this process can see that the process of a holder has ended. False for a holder on another host, and on
-    Windows."""
+    """Whether this process can see that the process of a holder has ended. False if it cannot: for a holder on another
+    host, on Windows, and for a name that `new_holder` has not made."""
     host, process, token = _parts(holder)
     if host != socket.gethostname() or not process or os.name != "posix":
         return False

@@ -40,7 +40,8 @@ def encode_entry(entry: Entry) -> bytes:
 
 def split_entry(entry: Entry) -> tuple[bytes, bytes | None]:
     """Encode an entry and return `(line, None)`; if the line has more than SPLIT_ABOVE bytes (64 KiB), return `(line
-    without its body, body)`. `join_entry` puts the two together again.
+    without its body, body)`. That line is no JSON: nothing follows its `"body":`. `join_entry` puts the two together
+    again.
 
     Raises InvalidMessage as `encode_entry` does.
     """

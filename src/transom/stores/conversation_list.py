@@ -63,14 +63,15 @@ def list_conversations(
     first.
 
     `store`: a URL, a path, or a store object. `user_id`: only those of this user; "" for those of nobody, None for
-    all. `limit`: the most that are returned. Logs of sub-agents are conversations of their own.
+    all. `limit`: how many are returned at most, those that were used last. Logs of sub-agents are conversations of
+    their own.
 
     A conversation that cannot be read is among them, with the reason in `damaged`. If that shows when the first entries
     are read, it counts as nobody's, and comes last.
 
     Of each conversation of the store the first eight entries and the last one are read, to find its owner and its age;
-    of those that are returned, all entries. Raises InvalidSetting for a wrong `limit`, and what opening and reading
-    the store raises.
+    of those that are returned, all entries. Raises InvalidSetting unless `limit` is a whole number of at least 0, and
+    what opening and reading the store raises.
     """
     if type(limit) is not int or limit < 0:
         raise InvalidSetting(f"list_conversations: limit must be a whole number, at least 0, not {quote(limit)}")
@@ -84,8 +85,9 @@ def list_conversations(
 def conversations_in(
     store: Store, *, full: bool = False, update: Callable[[float, str], None] | None = None
 ) -> Iterator[StoredConversation]:
-    """Yield a description of every conversation of a store, in the order in which they were created. Last come the
-    files of a JSON Lines store whose header cannot be read: `id` is the name of the file, `damaged` the reason.
+    """Yield a description of every conversation of a store, in the order in which they were created. One that is
+    forgotten meanwhile is passed over. Last come the files of a JSON Lines store whose header cannot be read: `id` is
+    the name of the file, `damaged` the reason.
 
     `full`: describe each in full, which reads all of its entries. `update`: called before each conversation with the
     share of the work that is done (0 to 1), and a label ("3 of 12 conversations").
@@ -102,8 +104,9 @@ def conversations_in(
 
 
 def describe_conversation(store: Store, name: str, *, full: bool = False) -> StoredConversation | None:
-    """Describe one conversation of a store; None if it was forgotten meanwhile. If it is damaged, the description has
-    only its name, and the error in `damaged`. `full`: describe it in full, which reads all of its entries."""
+    """Describe one conversation of a store. A name that the store does not have gives a description without entries;
+    None: it was forgotten while it was read. If it is damaged, the description has only its name, and the error in
+    `damaged`. `full`: describe it in full, which reads all of its entries."""
     try:
         log = store.open(name)
         return _described_in_full(log) if full else _described(log)

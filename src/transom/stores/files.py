@@ -75,7 +75,8 @@ def is_read_only(problem: OSError) -> bool:
 
 @contextmanager
 def os_errors_translated(path: Path) -> Generator[None]:
-    """Raise StoreUnavailable, naming `path`, in place of an OSError within the block."""
+    """Raise StoreUnavailable, naming `path`, in place of an OSError within the block. Its message says that nothing was
+    changed: the block must see to that."""
     try:
         yield
     except OSError as problem:
@@ -85,14 +86,15 @@ def os_errors_translated(path: Path) -> Generator[None]:
 @contextmanager
 def opened_for_append(path: Path) -> Generator[IO[bytes]]:
     """Open the file for reading and writing, unbuffered, at its beginning, during the block: the caller seeks the end.
-    It is created if it does not exist; then only this user may read it."""
+    It is created if it does not exist; then only this user may read it. Its folder must exist. Raises OSError."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, private_files.FILE_MODE), "r+b", 0) as file:
         yield file
 
 
 def write_durably(file: IO[bytes], data: bytes) -> None:
-    """Write all of the data at the file's present position, and wait until it is on disk."""
+    """Write all of the data at the file's present position, and wait until it is on disk. Raises OSError; a part may be
+    written then. `file`: unbuffered."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
@@ -124,7 +126,8 @@ def expanded(path: str) -> str:
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a store's file or folder, with `~` replaced as `expanded` does. It need not exist.
+    """Return the absolute path of a store's file or folder, with `~` replaced as `expanded` does. It need not exist;
+    links and `..` in it stay.
 
     Raises InvalidSetting as `expanded` does, and for a path that cannot even be looked up: its name is too long, or a
     folder above it may not be entered.

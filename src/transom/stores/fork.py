@@ -42,8 +42,8 @@ def fork_log(
     conversation is forked too, as it is now, so that the fork can go on with it. If that fails, the new conversation is
     forgotten again.
 
-    Raises InvalidSetting if `source` has no entry `at`, or if `name` is taken or kept for Transom's own logs;
-    UnknownLog if `source` was forgotten.
+    Raises InvalidSetting if `source` has no entry `at` or is empty, or if `name` is taken, no valid name, or kept for
+    Transom's own logs; UnknownLog if `source` was forgotten.
     """
     return store.open(_fork(store, source, at, name, clock)[0])
 

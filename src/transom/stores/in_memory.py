@@ -144,7 +144,8 @@ class MemoryStore(LocalStore):
 
 
 class ScratchLog:
-    """A log that begins with the entries that another log has now, and keeps in memory what is appended to it.
+    """A log that begins with the entries that another log knows now (it is not refreshed), and keeps in memory what is
+    appended to it.
 
     It is a `StoredLog`. A `Conversation` of it does everything that it would do on the other log itself (plan, compact,
     undo); then `appended` has the entries that it would have written there. Entries that others append to that log

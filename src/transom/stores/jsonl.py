@@ -349,7 +349,8 @@ class JsonlStore(LocalStore):
         """Hold the lock of the folder during the block: alone, to create or forget a log; with `shared`, together with
         others that share it, to append.
 
-        Waits until the present holders release it.
+        Waits until the present holders release it; so a thread that takes it again within the block waits for ever.
+        Raises OSError.
         """
         with private_files.opened(self.path / ".lock", "ab", 0) as file, locked(file, shared=shared):
             yield
@@ -358,7 +359,7 @@ class JsonlStore(LocalStore):
     def leases(self) -> Generator[dict[str, tuple[str, float]]]:
         """Lock the file `.leases` during the block and yield the leases of the folder: for the stem of each log's file
         the holder, and until when, in seconds since 1970. What the block changes in this dict is stored at the end,
-        without leases that have ended. If the file is damaged, there are none.
+        without leases that have ended; if the block raises, nothing is stored. If the file is damaged, there are none.
 
         Raises StoreUnavailable if the file cannot be read or written."""
         path = self.path / ".leases"

@@ -86,8 +86,9 @@ def parse_header(raw: bytes) -> Header | None:
 class DamagedLine(ValueError):
     """Raised if something is wrong in a file of a log, and not only its unfinished end.
 
-    `at`: the byte at which the damaged line begins; `why`: what is wrong with it. `entries`: how many entries of the
-    whole file, up to the last whole append before the damage, can be read; `end`: the byte behind the last of them.
+    `at`: the byte at which the damaged line begins; `why`: what is wrong with it. Only the text of the error has these
+    two. `entries`: how many entries of the whole file, up to the last whole append before the damage, can be read;
+    `end`: the byte behind the last of them.
     """
 
     def __init__(self, at: int, why: object, entries: int, end: int) -> None:

@@ -194,8 +194,9 @@ class PostgresLog(RowLog):
     def wait(self, timeout: float) -> int:
         """Wait until somebody appends, at most `timeout` seconds; take in the new entries and return the new length.
 
-        Returns at once if there are entries already that this handle does not know. If the time passes without an
-        append, the length is the same as before.
+        Returns at once if there are entries already that this handle does not know. The length is the same as before
+        if the time passes without an append, or if the connection was lost meanwhile. The conversation need not exist
+        yet. Raises as `refresh` does.
         """
         known, database = self._n, self._store.database
         with database.listener.waiting_for(_key(self.name)) as event:
@@ -217,7 +218,7 @@ class PostgresLog(RowLog):
 
     def copy_to(self, name: str, stop: int, then: Entry) -> None:
         """Create the conversation `name` from the first `stop` entries of this one, its snapshot if that covers no
-        more, and `then`.
+        more, and `then`, whose seq must be `stop` (not checked).
 
         It is one statement: the entries do not leave the server. Raises Conflict if there is a conversation by that
         name, UnknownLog if this one was forgotten, ValueError unless 0 <= `stop` <= len(self).
@@ -237,7 +238,7 @@ class PostgresLog(RowLog):
 
     def take_lease(self, holder: str, seconds: float) -> str:
         """Take or renew the lease of this conversation for `seconds`, unless another holder has it. Return who holds it
-        then. The lease ends by the server's clock."""
+        then: `holder`, or the other. The lease ends by the server's clock."""
         key = sha256(raw_name(self.name)).digest()
         while True:  # another one may give it back between the two halves of the statement
             if found := self._store.database.fetch(_TAKE_LEASE, key, holder, seconds, key):

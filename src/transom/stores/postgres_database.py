@@ -71,8 +71,9 @@ class Listener:
 
     @contextmanager
     def waiting_for(self, key: str) -> Generator[Event]:
-        """Yield an event that is set when the conversation may have new entries. It is set at most until the block
-        ends. `key`: the SHA-256 hash of the conversation's name, in hex digits, as announcements have it.
+        """Yield an event that is set when the conversation may have new entries; also when the connection was lost and
+        made again, and by `close`. After the block nothing sets it any more. `key`: the SHA-256 hash of the
+        conversation's name, in hex digits, as announcements have it.
         """
         event = Event()
         with self._lock:
@@ -210,7 +211,8 @@ class PostgresDatabase:
     def run_once(self, append: Callable[[Db], T], stored: Callable[[Db], T | None]) -> T:
         """Call `append` with a connection and return its result, as `run` does, but never store anything twice. Before
         `append` is called again, `stored` must say whether an earlier call has stored: with the result if so, else with
-        None. If the last try fails, the error says that it is not known whether anything was stored."""
+        None. If the last try fails after `append` was called, StoreUnavailable says that it is not known whether
+        anything was stored, whatever the error was."""
         tried = False
 
         def work(db: Db) -> T:
@@ -223,7 +225,8 @@ class PostgresDatabase:
         return self.run(work, in_doubt=lambda: tried)
 
     def run(self, work: Callable[[Db], T], in_doubt: Callable[[], bool] = lambda: False) -> T:
-        """Call `work` with a connection and return its result.
+        """Call `work` with a connection and return its result. Each statement is committed by itself, unless `work`
+        begins a transaction.
 
         `work` is called again, for at most RETRY_SECONDS, if the connection breaks or another transaction was in the
         way, so it must be safe to repeat. `in_doubt`: asked when the last try has failed; if it returns true, the error

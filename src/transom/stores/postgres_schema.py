@@ -129,7 +129,7 @@ _LOCK = 0x7472616E736F6D
 
 def is_there(url: str) -> bool:
     """Whether the schema that a URL names has our tables. Also true if the server cannot be asked: opening the store
-    then raises the error."""
+    then raises the error. Raises InvalidSetting if the URL is no valid one."""
     found = parse_postgres_url(url)
     try:
         with Connection.connect(found.conninfo, autocommit=True) as db:
@@ -140,7 +140,8 @@ def is_there(url: str) -> bool:
 
 
 def prepare_tables(db: Connection[Any], schema: str, place: str) -> None:
-    """Create the tables of a schema, unless they are there. `place`: the URL that errors show.
+    """Create a schema and its tables, in one transaction, unless they are there. `db`: a connection in autocommit mode.
+    `place`: the URL that errors show, without its password.
 
     Raises StoreDamaged if the schema has other tables of these names, or tables of a newer version; psycopg's errors.
     """

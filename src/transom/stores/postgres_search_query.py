@@ -148,13 +148,14 @@ def _given(conditions: Iterable[tuple[LiteralString, Any]]) -> tuple[LiteralStri
 
 
 def rankings(database: PostgresDatabase, query: str, where: SqlFilter) -> list[Ranking]:
-    """Return the rankings of the entries for a query:
+    """Return the rankings of the entries that pass the filter `where`, for a query (any text):
 
     - if it has two words or more, one by the whole query as a phrase;
-    - one by the rarest of its words that occur;
+    - one by its words that occur: the rarest ones, as long as at most MOST_ROWS rows have them; at least one word;
     - for each of its words of three characters or more that occurs nowhere, one by the words that contain it.
 
-    A ranking whose words occur nowhere is left out, so there may be none.
+    A ranking whose words occur nowhere is left out, so there may be none. The server is asked which words occur, and
+    again by each call of a ranking.
     """
     terms = query_terms(query)
     counts = _counts(database, terms, where)

@@ -51,8 +51,9 @@ def is_postgres_url(place: object) -> bool:
 def parse_postgres_url(url: str) -> PostgresUrl:
     """Split a PostgreSQL URL into its parts. `?schema=NAME` is ours; every other option is passed on to libpq.
 
-    Raises InvalidSetting if the URL is not of the form postgresql://USER:PASSWORD@HOST:PORT/DATABASE, has special
-    characters that are not % codes, or if the schema is not of lower-case letters, digits and _ (at most 40).
+    Everything behind the scheme may be left out: then libpq's defaults hold. Raises InvalidSetting if the URL is not of
+    the form postgresql://USER:PASSWORD@HOST:PORT/DATABASE, has special characters that are not % codes, or if the
+    schema is not of lower-case letters, digits and _ (at most 40, the first no digit).
     """
     found = _URL.fullmatch(url)
     if found is None:

@@ -56,8 +56,8 @@ class PrefixIndex(Protocol):
 
 class SqlitePrefixIndex:
     """An index of message prefixes (a `PrefixIndex`) in a SQLite file beside the store, for all processes that use the
-    store; or in the memory of this process. In memory it has the newest `most` prefixes, and at times up to twice as
-    many; in a file `most` does not count."""
+    store; or, for the path ":memory:", in the memory of this process. In memory it has the newest `most` prefixes, and
+    at times up to twice as many; in a file `most` does not count."""
 
     def __init__(self, path: str = MEMORY, most: int = MOST_IN_MEMORY) -> None:
         self._file = IndexFile(path, _TABLES, "index of message prefixes")
@@ -93,7 +93,7 @@ class SqlitePrefixIndex:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the file has the names until it is closed
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. The index cannot be used after that; one in memory is lost."""
         self._file.close()
 
 

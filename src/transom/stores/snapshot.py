@@ -65,7 +65,8 @@ class _Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def encode_view(view: View) -> bytes:
-    """Encode a view as bytes, which `decode_view` reads."""
+    """Encode a view as bytes, which `decode_view` reads: only in this version of the library, and on a machine with the
+    same byte order. They have no entries, only their numbers."""
     slots, child_counts = _flat(view.slots)
     snapshot = _Snapshot(
         counter=view.counter.name,
@@ -88,7 +89,8 @@ def encode_view(view: View) -> bytes:
 def decode_view(data: bytes, log: Log, counter: TokenCounter) -> View:
     """Decode a view from bytes of `encode_view`.
 
-    `log`: the log of the view, from which it reads its entries. `counter`: the token counter by which it was counted.
+    `log`: the log of the view, from which it reads its entries; it may have more than the view covers. `counter`: the
+    token counter by which the view was counted.
 
     Raises ValueError if the bytes are damaged, or are not of this version of the library, this log and this token
     counter.

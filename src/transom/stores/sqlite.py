@@ -121,7 +121,7 @@ class SqliteLog(RowLog):
 
     def copy_to(self, name: str, stop: int, then: Entry) -> None:
         """Create the conversation `name` from the first `stop` entries of this one, its snapshot if that covers no
-        more, and `then`.
+        more, and `then`, whose seq must be `stop` (not checked).
 
         It is one transaction. Raises Conflict if there is a conversation by that name, UnknownLog if this one was
         forgotten, ValueError unless 0 <= `stop` <= len(self), StoreDamaged if a row is missing or damaged.

@@ -111,8 +111,9 @@ class SqliteFile:
     def writing(self) -> Generator[sqlite3.Connection]:
         """Hold the connection during the block, in a transaction that no other writer can interrupt.
 
-        It is committed at the end, and rolled back if the block raises. Raises StoreUnavailable if the file may only be
-        read, and if the file was removed or replaced since it was opened.
+        It is committed at the end, and rolled back if the block raises. Another process that writes is waited for, at
+        most 30 seconds (MAX_WAIT). Raises StoreUnavailable if it is still writing then, if the file may only be read,
+        and if the file was removed or replaced since it was opened.
         """
         self._check_place()
         with self.connection() as db, transaction(db):

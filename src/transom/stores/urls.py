@@ -47,7 +47,8 @@ def open_store(place: str | os.PathLike[str] | Store) -> Store:
       their connections.
     - a path: a JSON Lines store if it ends with a slash or is a folder, else a SQLite file.
 
-    `~` at the beginning of a path, also in a URL, is the home folder.
+    `~` at the beginning of a path, also in a URL, is the home folder. A store that does not exist is created; only the
+    folder in which a SQLite file lies, and the database of a server, must exist.
 
     Raises InvalidSetting for a place of another form or that cannot be opened, and for an object that is not a store;
     StoreDamaged for a file that is not a store or is newer; StoreUnavailable for a server that cannot be reached.
@@ -86,7 +87,7 @@ def store_in_use(place: str | os.PathLike[str] | Store) -> Generator[Store]:
 
 def parse_location(place: str | os.PathLike[str]) -> Location:
     """Find out which store a URL or a path names, without opening it. A path that ends with a slash or is a folder
-    names a JSON Lines store, any other path a SQLite file.
+    names a JSON Lines store, any other path a SQLite file. A path object is never taken for a URL.
 
     Raises InvalidSetting if it is empty, longer than 4,096 characters, not Unicode, a URL of another form or with an
     unknown option, or a path that was probably meant otherwise: "memory", ":memory:" or a file "….jsonl".
@@ -121,7 +122,7 @@ def has_postgres_tables(url: str) -> bool:
     """Whether the schema that the URL of a PostgreSQL store names has our tables. Also true if the server cannot be
     asked: opening the store then raises the error.
 
-    Raises InvalidSetting if the extra `postgres` is not installed.
+    Raises InvalidSetting if the URL is no valid one, or if the extra `postgres` is not installed.
     """
     with _postgres_packages(url):
         from transom.stores.postgres_schema import is_there  # noqa: PLC0415 - an extra

@@ -17,7 +17,8 @@ def usage_of(entries: Iterable[Entry], *, agents: bool = True) -> TotalUsage:
     """Add up the tokens and costs of the requests that these entries record, for example of a whole log:
     `usage_of(log.read())`.
 
-    `agents`: whether the requests of the sub-agents that the conversation called count too.
+    `agents`: whether the requests of the sub-agents that the conversation called count too. In a fork, only what
+    follows the copied entries counts.
     """
     total = TotalUsage()
     for entry in entries:
@@ -55,10 +56,11 @@ def usage_by_conversation(
     The requests of a sub-agent count for its own conversation and not for its caller's: so the sum over all
     conversations is what was billed.
 
-    `store`: a URL, a path, or a store object. `user_id`: only the conversations of this user. `on_damaged`: called with
-    the name of each conversation that cannot be read, which is left out; without it, StoreDamaged is raised.
-    `on_progress`: called with the share of the work that is done, from 0 to 1, and the name of the next conversation.
-    Raises what opening the store raises, and StoreUnavailable if it cannot be read now.
+    `store`: a URL, a path, or a store object. `user_id`: only the conversations of this user; "" for those of nobody,
+    None for all. `on_damaged`: called with the name of each conversation that cannot be read, which is left out;
+    without it, StoreDamaged is raised. `on_progress`: called with the share of the work that is done, from 0 to 1, and
+    the name of the next conversation. Raises what opening the store raises, and StoreUnavailable if it cannot be read
+    now.
     """
     totals: dict[str, TotalUsage] = {}
     with store_in_use(store) as opened:

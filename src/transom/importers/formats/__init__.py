@@ -43,8 +43,8 @@ __all__ = [
 
 
 def message_format(value: object) -> str:
-    """Return the name of the library's message format that a value is written in; empty for any other value, also for a
-    message of an API."""
+    """Return the name of the library's format in which a value, one message or event, is written. Empty for any other
+    value, also for a message of an API."""
     return next((name for name, each in MESSAGE_FORMATS.items() if each.is_message(value)), "")
 
 

@@ -35,7 +35,7 @@ Piece = Text | Reasoning | Call | CallResult | Media
 
 
 class ChatBuilder:
-    """Puts the pieces of a conversation into OpenAI Chat messages.
+    """Puts the pieces of one conversation into OpenAI Chat messages: one builder for each conversation.
 
     A call without an id gets one, and a result without an id answers the oldest open call of its tool, or of any. A
     result that names no call and finds none open becomes a message of the user: OpenAI Chat has no other place for it.
@@ -49,7 +49,8 @@ class ChatBuilder:
         """Yield the OpenAI Chat messages for the pieces of one message of the library, in their order: one for each
         result, and one for what stands between two results. Nothing comes of pieces without content.
 
-        `role`: of the library's message, in OpenAI Chat. Pieces with a call always become a message of the assistant.
+        `role`: of the library's message, in OpenAI Chat. Pieces with a call always become a message of the assistant;
+        pieces of a "tool" that are neither calls nor results become one of the user.
         """
         held: list[Piece] = []
         for piece in pieces:
@@ -103,8 +104,8 @@ class ChatBuilder:
 
 
 def arguments(value: object) -> str:
-    """Return the arguments of a call as text: a text as it is, any other value as JSON, and `{}` for None or an empty
-    value."""
+    """Return the arguments of a call as text: a text as it is, though it need not be JSON; any other value as JSON; and
+    `{}` for None, 0, False or an empty value."""
     return value if isinstance(value, str) and value else compact_json(value) if value else "{}"
 
 

@@ -14,7 +14,9 @@ from transom.wire.fields import as_dict, first_of, text
 
 def reply_messages(value: object) -> list[Any]:
     """Return the messages in what a model answered, which may be a reply of any API, a message, a list of messages or a
-    text, or the JSON of one of these. Of a reply with several answers the first is taken. Empty if there is none."""
+    text, or the JSON of one of these. Of a reply with several answers the first is taken. Empty if there is none.
+
+    The messages stay in the form of their API or library; a text becomes a message of the assistant."""
     value = parsed_text(value)
     if isinstance(value, str):
         return [{"role": "assistant", "content": value}] if value else []
@@ -48,7 +50,10 @@ def _is_reply_of_anthropic(fields: Raw) -> bool:
 
 def request_messages(value: object) -> list[Any]:
     """Return the messages in what a model was asked, which may be a body of any API, a message, a list of messages or a
-    text, or the JSON of one of these. Empty if there is none."""
+    text, or the JSON of one of these. Empty if there is none.
+
+    The messages stay in the form of their API or library; a text becomes a message of the user. The system instruction
+    beside them is not among them."""
     value = parsed_text(value)
     if isinstance(value, str):
         return [{"role": "user", "content": value}] if value else []

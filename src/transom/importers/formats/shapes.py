@@ -38,7 +38,9 @@ class MessageFormat(Struct, frozen=True, kw_only=True):
 
 
 class Shape(Struct, frozen=True, kw_only=True):
-    """Says where the things of a message stand, as paths and keys.
+    """Says where the things of a message stand, as paths and keys. A path is the keys of objects in one another
+    ("function.name"); of several paths in a tuple the first that leads to a value is taken (see `found`). A rule reads
+    the pieces of a part or a field (see `words`, `call`, `answer`); of a list it reads each item.
 
     - `role`: the path to the role. `roles`: for each role of the library the one in OpenAI Chat; a message of any other
       role is left out.
@@ -120,8 +122,8 @@ def _each(value: object, rule: Rule) -> Iterator[Piece]:
 
 
 def found(value: object, paths: Paths) -> Any:
-    """Return the value at the first of these paths that leads to one. None if none does. The empty path leads to
-    `value` itself."""
+    """Return the value at the first of these paths that leads to one; null counts as none. None if none does. A path is
+    keys with dots between them, and leads through objects only. The empty path leads to `value` itself."""
     for path in (paths,) if isinstance(paths, str) else paths:
         at = value
         for key in path.split(".") if path else ():

@@ -123,13 +123,15 @@ BranchFacts = tuple[str, list[New]]
 
 
 class SessionFacts:
-    """Makes facts of the lines of a session.
+    """Makes facts of the lines of a session: one object for one reading of the file, from its beginning.
 
-    `ends`: how many lines the file had at the ends of earlier imports (`ImportMark.lines`). A turn that was not
-    complete at such a line is ended at it again, so that the same facts come out.
+    `scanned`: what `scan` returned for the file. `ends`: how many lines the file had at the ends of earlier imports
+    (`ImportMark.lines`). A turn that was not complete at such a line is ended at it again, so that the same facts come
+    out.
 
     While lines are read, it counts. `lines`: those that are not blank; `read`: all lines; `size`: their bytes;
-    `beside`: the lines that hold no message, by their type; `taken_back`: messages that the user took back.
+    `beside`: the lines that hold no message, by their type ("broken" if they are not JSON); `taken_back`: messages that
+    the user took back.
     """
 
     def __init__(self, scanned: ScannedSession, *, ends: AbstractSet[int], on_skip: OnSkip) -> None:

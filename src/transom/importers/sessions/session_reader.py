@@ -24,7 +24,8 @@ class Said(Struct, frozen=True, kw_only=True):
     """A message of a session, in the form of the session's dialect.
 
     `branch`: the subagent whose conversation it belongs to; empty for the session's own. `first`: the number of its
-    first line; `lines`: how many lines it was made from. `at`: when it was said, in seconds since the epoch, None if
+    first line, from 0, where only lines with a message count (`SessionReader.count`); `lines`: how many of these it was
+    made from. `at`: when it was said, in seconds since the epoch, None if
     the line has no time. `injected`: the file says that the program wrote it in the user's name. `left_with`: for the
     summary of a compaction by the program, the text that the model was left with of everything before; otherwise empty.
     """
@@ -60,8 +61,8 @@ class SessionReader:
     """Reads the lines of one session. A subclass reads those of one program.
 
     A message is held back until its turn is complete. What one call of `feed` or `flush` returns for a branch are whole
-    turns. A message is taken back if the user has replaced it later, by another prompt or by going back in the session;
-    that may become known only after the message was returned.
+    turns; only a turn of more than 5,000 lines may come in pieces. A message is taken back if the user has replaced it
+    later, by another prompt or by going back in the session; that may become known only after the message was returned.
 
     `count`: how many lines with a message were read: the number, from 0, of the next one. `ids`: those that the lines
     read so far give to the session, in the order in which they came up. There may be several: a session that was
@@ -83,7 +84,8 @@ class SessionReader:
 
     @property
     def taken_back(self) -> Mapping[str, Ranges]:
-        """For each branch, the ranges of lines whose messages were taken back, as far as the lines read so far say."""
+        """For each branch, the ranges of lines whose messages were taken back, as far as the lines read so far say.
+        Lines are counted as for `Said.first`; a range does not include its end."""
         return self._ranges
 
     @property
@@ -138,13 +140,14 @@ def accepted_messages(
 
 
 def is_in(number: int, ranges: Ranges) -> bool:
-    """True if a number is in one of these ranges. They must be in rising order."""
+    """True if a number is in one of these ranges, which must be in rising order. A range does not include its end."""
     at = bisect_right(ranges, number, key=itemgetter(0)) - 1
     return at >= 0 and number < ranges[at][1]
 
 
 def seconds_of(line: Raw) -> float | None:
-    """Return the time of a line in seconds since the epoch; None if it has no ISO 8601 `timestamp`."""
+    """Return the time of a line in seconds since the epoch; None if it has no ISO 8601 `timestamp`. One without a zone
+    is local time."""
     try:
         return datetime.fromisoformat(text(line, "timestamp")).timestamp()
     except (ValueError, OverflowError):
