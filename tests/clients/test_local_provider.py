@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
 import transom
@@ -55,3 +56,27 @@ def test_it_has_a_name_without_a_model():
 def test_what_is_no_model_of_this_machine_is_refused(name, why):
     with pytest.raises(InvalidSetting, match=why):
         provider_named(name)
+
+
+def test_the_address_of_another_server_does_not_count(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.mistral.ai/v1")
+    assert Local().dialect == "openai"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://[::1")
+    assert Local().dialect == "openai"
+
+
+def test_closing_on_an_event_loop_unloads_the_model_too():
+    provider = Local(context=256, threads=1)
+    request = {"messages": [{"role": "user", "content": "Hi"}], "temperature": 0}
+
+    async def ask_and_close():
+        await provider.acomplete(request, max_tokens=1)
+        loaded = provider._server
+        await provider.aclose()
+        return loaded
+
+    provider.complete(request, max_tokens=1)
+    assert anyio.run(ask_and_close) is not None
+    assert provider._server is None
+    assert provider.complete(request, max_tokens=1)  # a sync call does not ask the server that has gone
+    provider.close()

