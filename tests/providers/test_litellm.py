@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+import anyio
 import pytest
 
 from transom import Conversation, InvalidSetting, ProviderError
@@ -48,6 +49,22 @@ def completion(**arguments):
         {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}
         for delta, stop in deltas
     )
+
+
+class AsyncStreamWrapper(CustomStreamWrapper):
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        try:
+            return next(self._chunks)
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+
+async def acompletion(**arguments):
+    reply = completion(**arguments)
+    return reply if isinstance(reply, dict) else AsyncStreamWrapper(reply)
 """
 
 
@@ -83,6 +100,21 @@ def test_a_run_and_a_stream(litellm: Path) -> None:
         provider.complete({"messages": [{"role": "user", "content": "busy"}]})
     assert caught.value.kind == "rate_limit"
     assert "1234567890" not in str(caught.value) + caught.value.body
+
+
+def test_on_an_event_loop(litellm: Path) -> None:
+    async def ask() -> list[object]:
+        provider = provider_named("litellm:openai/m")
+        request = {"messages": [{"role": "user", "content": "Hi"}]}
+        chunks = [chunk async for chunk in provider.astream(request)]
+        with pytest.raises(ProviderError, match="slow down"):
+            await anext(provider.astream({"messages": [{"role": "user", "content": "busy"}]}))
+        await provider.acomplete(request)
+        await provider.aclose()
+        return chunks
+
+    assert len(anyio.run(ask)) == 3
+    assert sys.modules["litellm"].closed == [True], "the iterator inside is closed, as that of LiteLLM cannot be"
 
 
 @pytest.mark.parametrize("version", ["1.82.7", "1.82.8"])

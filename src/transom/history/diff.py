@@ -68,7 +68,7 @@ class ViewMessage(Struct, frozen=True):
 
 def view_messages(view: View) -> list[ViewMessage]:
     """Return the messages of a view as a manager gets them, in OpenAI Chat, those of the head first. Each has a
-    `TracedRole`."""
+    `TracedRole`. Images and files stay in the results, so that there is one message for each entry."""
     head = OPENAI_CHAT.render_head(view.head)
     messages = [_view_message(message, -1 - index, HEAD_SLOT, None) for index, (message, _) in enumerate(head)]
     for index, slot in enumerate(view.slots):
@@ -91,7 +91,7 @@ def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list
     folded.
 
     A slot that the user has restored ends a run. A run neither begins nor ends with a required or pinned unit, which
-    would show beside the fold in any case, and has at least one other unit.
+    would show beside the fold in any case. At least one of its slots is a unit that is neither: folds alone are no run.
     """
 
     def must_stay(slot: Slot) -> bool:
@@ -108,11 +108,12 @@ def removed_runs(view: View, is_removed: Callable[[int], bool]) -> Iterator[list
 
 
 class Difference:
-    """The difference between the messages of a view and the list that a manager returned, as edits.
+    """The difference between the messages of a view (`messages`, from `view_messages`) and the list that a manager
+    returned (`result`), as edits.
 
-    Call `trims` once, then `folds` once. Every edit is valid, whatever the list contains. Afterwards `ignored` has a
-    line for each change that no edit can make, but none for units that must stay. `why`: the reason that the
-    edits have.
+    Call `trims` once and read it to its end, then do the same with `folds`. Every edit is valid, whatever the list
+    contains. Afterwards `ignored` has a line for each change that no edit can make, but none for units that must stay.
+    `why`: the reason that the edits have.
     """
 
     def __init__(

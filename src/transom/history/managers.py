@@ -73,8 +73,8 @@ class SlidingWindowManager(Struct, frozen=True):
 
     A turn of the model with its results is kept or left out as a whole, so there may be fewer messages. If
     `window_size` is 0, or less than the newest turn has, only the system messages are left. (An `EngineManager` with
-    `max_messages` always keeps the first task and the newest turn.) Raises InvalidSetting for a size below 0; `curate`
-    raises InvalidMessage if an item is not an OpenAI Chat message.
+    `max_messages` always keeps the first task and the newest turn.) The messages are put in order as by `coherent`.
+    Raises InvalidSetting for a size below 0; `curate` raises InvalidMessage if an item is not an OpenAI Chat message.
     """
 
     window_size: int
@@ -93,8 +93,9 @@ class ToolResultTruncator(Struct, frozen=True):
     """A manager that cuts tool results of more than `max_length` characters to that many, with the `suffix` that marks
     the cut among them.
 
-    All texts of a result share the limit, in order; images are kept. A suffix longer than the limit is cut too. Raises
-    InvalidSetting for a length below 0; `curate` raises InvalidMessage if an item is not an OpenAI Chat message.
+    All texts of a result share the limit, in order; images are kept. A suffix longer than the limit is cut too. The
+    messages are put in order as by `coherent`. Raises InvalidSetting for a length below 0; `curate` raises
+    InvalidMessage if an item is not an OpenAI Chat message.
     """
 
     max_length: int = 2000

@@ -33,7 +33,8 @@ _EXTRAS = {"responses": "openai"}
 
 
 def provider_named(provider: str | Provider) -> Provider:
-    """Make the provider of a name: "name:model" or "name:model@base_url". A provider object is returned as it is.
+    """Make the provider of a name: "name:model" or "name:model@base_url". "local" and "scripted" need no model. A
+    provider object is returned as it is.
 
     Raises InvalidSetting for an unknown name, a missing model, an address without http://, an object that is no
     provider, a missing API key, or if the provider's SDK is not installed.

@@ -25,8 +25,9 @@ class Anthropic(SdkProvider):
     """A provider for Anthropic's Messages API: "anthropic:claude-sonnet-4-5". The key is in ANTHROPIC_API_KEY. Settings
     and errors: see `SdkProvider`.
 
-    With the address of DeepSeek's or Kimi's endpoint, its dialect is "anthropic_unsigned": thinking goes back to them
-    without a signature.
+    An answer has at most `MAX_TOKENS` (8,192) tokens if neither the caller nor the request says otherwise: this API
+    requires a limit. With the address of DeepSeek's or Kimi's endpoint, its dialect is "anthropic_unsigned": thinking
+    goes back to them without a signature.
     """
 
     name = "anthropic"

@@ -108,8 +108,8 @@ def without_key_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a program that a model wants to run, without the API keys in it.
 
     It lacks the variables whose names say that they hold a key (OPENAI_API_KEY, MISTRAL_API_KEY_2,
-    ANTHROPIC_AUTH_TOKEN), and those whose value contains one of these keys. (Very short keys are not looked for in
-    other values.)
+    ANTHROPIC_AUTH_TOKEN), and those whose value contains one of these keys. (Keys of fewer than four characters are not
+    looked for in other values.) The given environment stays as it is.
     """
     keys = {value for name, value in environment.items() if _KEY_VARIABLE.search(name) and len(value) >= MIN_KNOWN_KEY}
     return {

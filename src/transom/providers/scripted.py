@@ -32,8 +32,9 @@ __all__ = ["Fault", "Reply", "Scripted", "ScriptedCall", "ScriptedStep", "call",
 class Fault(Struct, frozen=True, kw_only=True):
     """What a scripted provider does instead of a reply: it raises ProviderError.
 
-    `kind`, `status`, `body`, `retry_after`: of that error. `after`: in a stream, how many chunks of `reply` come before
-    the error, but never its last two; 0: none. Raises InvalidSetting for an unknown kind.
+    `kind`, `status`, `body`, `retry_after` (seconds): of that error. `after`: in a stream, how many chunks of `reply`
+    come before the error, but never its last two; 0: none. `reply.delay`: seconds before the error or the first chunk.
+    Raises InvalidSetting for an unknown kind.
     """
 
     kind: ProviderErrorKind = "server"
@@ -63,14 +64,16 @@ def call(name: str, /, **arguments: object) -> Reply:
 
 
 def calls(*wanted: tuple[str, Mapping[str, object]], text: str = "") -> Reply:
-    """Make a reply that calls several tools: pairs of a name and the arguments. `text`: what it says beside them."""
+    """Make a reply that calls several tools. `wanted`: for each call a pair of the tool's name and the arguments.
+    `text`: what the reply says beside them."""
     return Reply(text=text, calls=tuple(ScriptedCall(name, json.dumps(arguments)) for name, arguments in wanted))
 
 
 class Scripted:
     """A provider that plays steps in order, one for each request; after the last one it repeats `then`.
 
-    - `steps`, `then`: texts, replies, faults, or functions that take the request and return one of these.
+    - `steps`, `then`: texts, replies, faults, or functions that take a copy of the request and return one of these.
+      `then` is the text "OK." if it is not given.
     - `dialect`: the dialect of requests and replies. `model`: the name of the model, for logs and events.
     - `context`: the most tokens of a request together with its `max_tokens`; a longer one is refused. None: any length.
     - `count`: counts the tokens of a request; by default a fourth of the characters of its JSON.
@@ -111,7 +114,7 @@ class Scripted:
         """Play the next step as a response: a dict in the format of the API. `max_tokens` counts towards `context`.
 
         Raises ProviderError for a Fault, for a request that the API would refuse, and if the step's delay exceeds
-        `timeout`.
+        `timeout`; that error comes at once. (The step counts as played.)
         """
         step, prompt = self._next(request, max_tokens)
         time.sleep(_delay(step, timeout))
@@ -120,8 +123,8 @@ class Scripted:
     def stream(
         self, request: Mapping[str, Any], *, max_tokens: int | None = None, timeout: float | None = None
     ) -> Iterator[object]:
-        """Play the next step as chunks. Raises ProviderError as `complete` does; for a Fault with `after`, only after
-        that number of chunks."""
+        """Play the next step as chunks. It is taken when the first chunk is asked for. Raises ProviderError as
+        `complete` does; for a Fault with `after`, only after that number of chunks (`Fault`)."""
         step, prompt = self._next(request, max_tokens)
         time.sleep(_delay(step, timeout))
         yield from self._chunks(step, prompt)
@@ -232,7 +235,8 @@ def _too_long(context: int, prompt: int, max_tokens: int) -> str:
 
 
 def echo(model: str, *, base_url: str | None = None) -> Scripted:  # noqa: ARG001 - every provider is made this way
-    """A provider that repeats the user's last words. `model`: a dialect; "openai" if empty. Raises as `Scripted`."""
+    """A provider whose reply is always the last text of the request. `model`: a dialect; "openai" if empty. `base_url`:
+    ignored. Raises as `Scripted`."""
     return Scripted(then=_repeated, dialect=model or "openai", model="echo")
 
 
@@ -246,7 +250,8 @@ def http_client(provider: Provider, kind: str) -> Any:
 
     `kind`: "Client" or "AsyncClient". Newer SDKs are made on `httpx2`, older ones on `httpx`: the newer one is taken
     where it is installed. A request is answered as a stream if it asks for one: with `stream` in its body, as those of
-    OpenAI, Mistral and Anthropic do; or, as Gemini's do, in its URL.
+    OpenAI, Mistral and Anthropic do; or, as Gemini's do, in its URL. A ProviderError becomes an answer with its status
+    and body; the status is 500 if the error has none.
     """
     http: Any = import_module("httpx2" if find_spec("httpx2") else "httpx")
 

@@ -26,8 +26,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """What a scripted model answers: `text`, `reasoning`, `calls`.
 
     `stop`: the stop reason in the API's own word; the usual one if empty. In the Responses API it is the reason why the
-    response is incomplete. `tokens`: of the answer; estimated from its text if None. `delay`: seconds before the reply
-    or its first chunk.
+    response is incomplete. `tokens`: of the answer; None: an estimate (`output_tokens`). `delay`: seconds before the
+    reply or its first chunk.
     """
 
     text: str = ""
@@ -38,7 +38,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     delay: float = 0.0
 
     def output_tokens(self) -> int:
-        """Return the tokens that the reply is billed for: `tokens`, or 1 and a fourth of its characters."""
+        """Return the tokens that the reply is billed for: `tokens`; if that is None, 1 plus a quarter of the characters
+        of its text, its reasoning and the arguments of its calls, rounded down."""
         if self.tokens is not None:
             return self.tokens
         return 1 + (len(self.text) + len(self.reasoning) + sum(len(call.arguments) for call in self.calls)) // 4
@@ -50,9 +51,10 @@ def pieces(text: str, size: int) -> Iterator[str]:
 
 
 class ReplyWriter(NamedTuple):
-    """How an API writes a reply.
+    """How an API writes a scripted reply.
 
-    `response` takes the reply and the tokens of the prompt; `chunks` also the characters of a chunk.
+    `response` takes the reply and the tokens of the prompt, and returns the whole response. `chunks` takes also the
+    characters of a chunk, and yields the chunks of a stream. The calls of the reply must have ids.
     """
 
     response: Callable[[Reply, int], Json]

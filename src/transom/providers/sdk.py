@@ -31,7 +31,8 @@ class SdkProvider:
     - `model`: its name in the API.
     - `base_url`: the address of another server that speaks the same API; the SDK's own environment variable
       (`address_name`) may name it too. For a host that speaks the API in a form of its own, `dialect` is that form
-      (`transom.wire.dialects.HOSTS`).
+      (`transom.wire.dialects.HOSTS`). A subclass may pass an empty one: the address is known later, and that variable
+      does not count.
     - `api_key`: by default from the environment (`key_names`).
     - `timeout`: seconds without a byte from the server, for calls that give none.
 
@@ -88,6 +89,10 @@ class SdkProvider:
         if chunks is not None:
             chunks.close()
 
+    async def _aclose_stream(self, chunks: Any) -> None:
+        """Do the same as `_close_stream`, on an event loop."""
+        await close_async(chunks)
+
     # ---- the protocol
 
     def complete(
@@ -140,7 +145,7 @@ class SdkProvider:
         else:
             return
         finally:
-            await _close(chunks)
+            await self._aclose_stream(chunks)
         raise failure
 
     def _compact(self, client: Any, arguments: dict[str, Any]) -> Any:  # noqa: ARG002 - for subclasses
@@ -170,7 +175,7 @@ class SdkProvider:
         """
         held, self._async_client = self._async_client, None
         if held is not None and held[0] is _event_loop():
-            await _close(held[1])
+            await close_async(held[1])
 
     # ---- how
 
@@ -218,8 +223,9 @@ def _event_loop() -> object:
         return current_trio_token()
 
 
-async def _close(resource: Any) -> None:
-    """Close a stream or a client of an SDK, even while the task is being cancelled."""
+async def close_async(resource: Any) -> None:
+    """Close an async stream or client of an SDK, even while the task is being cancelled: by its `aclose`, else by its
+    `close`, whose result is awaited if it is awaitable. None is ignored."""
     if resource is None:
         return
     from anyio import CancelScope  # noqa: PLC0415 - only for those who run on an event loop

@@ -118,7 +118,7 @@ def http_error(status: int | None, body: str, headers: Mapping[str, str] | None 
     which is cut after `BODY_CHARACTERS`.
 
     `status`: None for an answer whose status is not known; 200 for an error that came inside a stream. `headers`: those
-    of the answer, which may say when to try again.
+    of the answer, which may say when to try again: `retry_after` of the error is that, at most an hour.
     """
     held = loaded(body)
     details = cast("dict[str, Any]", held) if isinstance(held, dict) else None

@@ -50,7 +50,8 @@ class PolicyConformance:
         return [policy, replace(policy, trigger=0.3, target=0.1, own_limits=few)]
 
     def test_every_plan_obeys_the_laws(self) -> None:
-        """Laws 1, 2, 4 to 10, 12 and 13."""
+        """Every law of a single plan (`check_plan`), for random logs, states and budgets. Where nothing fits the
+        budget, nothing is checked."""
 
         @self._settings()
         @given(_any_log(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))
@@ -65,7 +66,7 @@ class PolicyConformance:
         law()
 
     def test_each_request_begins_with_the_one_before_or_names_the_break(self) -> None:
-        """Law 3, for two plans in a row."""
+        """Law 3: of two requests in a row the second begins with the whole first one, or names its break."""
 
         @self._settings()
         @given(logs(), logs(), states(), budgets(), st.sampled_from(self.policies()), st.sampled_from(self.dialects))
@@ -113,7 +114,8 @@ class StrategyConformance(PolicyConformance):
 
     @pytest.mark.parametrize("over_limit", [False, True], ids=["within the limit", "over the limit"])
     def test_what_it_proposes_saves_something_and_spares_what_must_stay(self, over_limit: bool) -> None:
-        """Laws 7 and 10, for the proposals alone, before a plan chooses among them."""
+        """Laws 7 and 10, for the proposals alone, before a plan chooses among them: each fold or trim saves bytes and
+        tokens, and spares the newest unit and what is pinned, open or restored (`check_proposals`)."""
         (policy,) = self.policies()
         strategy = (*policy.arrival, *policy.pressure)[0]
 

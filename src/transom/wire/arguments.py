@@ -34,7 +34,7 @@ def function_arguments(call: Call) -> str:
 
 
 def read_object(text: str) -> Raw:
-    """The JSON object that a text of arguments holds; no text gives {}.
+    """The JSON object that a text of arguments holds; a blank text gives {}.
 
     Raises InvalidMessage, with a reason for the model: no JSON, no object, more than `DEPTH` levels, a number that JSON
     has not (NaN) or that is too long. This is the only place where arguments that a model wrote are parsed to be used:
@@ -58,7 +58,8 @@ def read_call(text: str) -> Raw:
 
 
 def storable(value: object) -> object:
-    """Arguments that an API sent as an object, as a log can store them: a copy of the value.
+    """Arguments that an API sent as an object, as a log can store them: a deep copy of the value, or a text. Never
+    raises. (A text is returned as it is.)
 
     A value that holds what JSON has not, or nests too deep, becomes its JSON text or, where it has none, a text that
     says so. No tool can be called with such a text (`read_call`): so the call fails, and not the whole reply.
@@ -82,8 +83,8 @@ def _parsed(text: str) -> Raw | None:
 
 
 def as_object(text: str) -> Raw:
-    """The object that a text of arguments holds. Text that is not a JSON object is put under the key `WRAPPED`; no text
-    gives {}.
+    """The object that a text of arguments holds. Text that `read_object` refuses is put under the key `WRAPPED`; a
+    blank text gives {}. Never raises.
 
     The object is cached and shared with later callers: copy it before changing it.
     """

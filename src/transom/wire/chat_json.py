@@ -14,8 +14,9 @@ def chat_call(label: str, name: str, arguments: str) -> Raw:
 
 
 def name_and_arguments(call: Raw) -> tuple[str, object]:
-    """The name of the tool in a call of a chat message, and its arguments: an object, or their text if that is no JSON
-    object. A custom tool has one argument, its text, under `TEXT_ARGUMENT`."""
+    """The name of the tool in a call of a chat message, and its arguments: an object, or their text if `read_object`
+    refuses it. The name is empty if the call has none. The call must have its arguments as a text: none, and any other
+    value, give {}. A custom tool has one argument, its text, under `TEXT_ARGUMENT`."""
     if custom := as_dict(call.get("custom")):
         return text(custom, "name"), {TEXT_ARGUMENT: text(custom, "input")}
     body = as_dict(call.get("function"))

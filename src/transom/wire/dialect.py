@@ -93,12 +93,13 @@ class Dialect(Struct, frozen=True):
 
     def parse_user(self, content: object) -> Fact:
         """Read the content of a user message: a text, a list of this dialect's content parts, or None for an empty
-        message."""
+        message. The fact is a `User`."""
         raise NotImplementedError
 
     def parse_tool_result(self, call: str, content: object) -> Fact:
         """Read the result of the call with the id `call`: a text, a list of this dialect's content parts, or None for
-        an empty result. Gemini takes an object too; all others raise InvalidMessage for it."""
+        an empty result. Gemini takes an object too; all others raise InvalidMessage for it. The fact is a
+        `ToolResult`."""
         raise NotImplementedError
 
     def parse_reply(self, reply: object) -> Assistant:
@@ -240,8 +241,8 @@ class Dialect(Struct, frozen=True):
         """What the API's documentation forbids in a request's body, although the API took it when that was tested.
         Another server of the same API may refuse it.
 
-        `violations` does not list these findings. Empty if there is none; by default always. A process logs one
-        warning of them for each conversation.
+        `violations` does not list these findings. Empty if there is none; by default always. A process logs the first
+        finding as a warning, once for each conversation.
         """
         del body
         return []
@@ -282,7 +283,8 @@ def _pieces(content: str | list[Raw]) -> list[Raw]:
 
 
 def messages_without_surrogates(messages: list[Rendered]) -> list[Rendered]:
-    """The messages with lone surrogates replaced. Without any, the same list."""
+    """The messages with a question mark for each lone surrogate, in keys too (see `replace_surrogates`). If no message
+    has one, the same list; otherwise a new list, in which all messages are copies."""
     try:
         _encoder.encode(messages)
     except UnicodeEncodeError:

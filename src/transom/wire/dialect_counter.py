@@ -31,7 +31,8 @@ class DialectCounter(FormatCounter):
     Calls that came in another dialect are counted with the longest id under which they may be sent, and parts that the
     API does not take with their placeholder.
 
-    - `objects`: the API takes arguments as JSON objects.
+    - `counter`: counts the tokens of texts. `dialect`: the dialect's name; the facts that came in it keep their ids.
+    - `objects`: the API takes arguments as JSON objects; False: as their text.
     - `tools`: renders tool schemas.
     - `takes`: whether the API takes the id of one of its own calls; None: it takes all.
     - `name`: a name for a variant of the dialect that counts differently; it is stored with the counts.
@@ -58,12 +59,14 @@ class DialectCounter(FormatCounter):
     """What a page of a PDF, and a second of sound or film, cost at the provider."""
 
     def count_tools(self, tools: Sequence[Raw]) -> int:
-        """The tokens of tool schemas as they are sent, each as compact JSON."""
+        """The tokens of tool schemas as they are sent, each as compact JSON. `tools`: in any form that the dialect's
+        `render_tools` takes; those that it leaves out do not count."""
         return super().count_tools(self._render_tools(tools))
 
     def image(self, width: int, height: int) -> int:  # noqa: ARG002 - a dialect may mind
-        """The tokens of an image of this size in pixels, by the provider's formula; 0 without one. `count_part` counts
-        at least the fixed 1,000 of an image, but 100 if it has OpenAI's `detail: "low"`."""
+        """The tokens of an image of this size in pixels, by the provider's formula; 0 if no formula is known.
+        `count_part` takes this number only if it is higher than the fixed 1,000 of an image. An image with OpenAI's
+        `detail: "low"` counts 100."""
         return 0
 
     def count_part(self, part: m.Addressed) -> int:

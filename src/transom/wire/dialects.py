@@ -37,8 +37,9 @@ the host speaks."""
 
 
 def dialect_at(host: str | None, dialect: str) -> str:
-    """The name of the dialect in which a host speaks an API. `dialect`: the API's own dialect. It is returned if `host`
-    is None, and for a host that is in none of the domains that `HOSTS` has for this API."""
+    """The name of the dialect in which a host speaks an API. `host`: in lower case, without a port. `dialect`: the name
+    of the API's own dialect. It is returned if `host` is None, and for a host that is in none of the domains that
+    `HOSTS` has for this API. A host is in a domain if it is the domain itself or ends with a dot and the domain."""
     for (api, domain), form in HOSTS.items():
         if api == dialect and host and (host == domain or host.endswith(f".{domain}")):
             return form

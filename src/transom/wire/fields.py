@@ -52,18 +52,19 @@ def text(fields: Raw, key: str) -> str:
 
 
 def objects_in(value: object) -> list[Raw]:
-    """The dicts in a list, without its other items; empty for a value that is no list."""
+    """The dicts in a list, without its other items; empty for a value that is no list. A tuple is none."""
     listed = cast("list[object]", value) if isinstance(value, list) else []
     return [cast("Raw", item) for item in listed if isinstance(item, dict)]
 
 
 def first_of(value: object) -> Raw:
-    """The first dict in a list; an empty dict for a list without one, and for a value that is no list."""
+    """The first dict in a list; an empty dict for a list without one, and for a value that is no list. A tuple is
+    none."""
     return next(iter(objects_in(value)), cast("Raw", {}))
 
 
 def as_items(value: object) -> list[object]:
-    """A list as it is, and any other value as the only item of one."""
+    """A list as it is (the same object); any other value, also None and a tuple, as the only item of a new list."""
     return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
@@ -84,7 +85,8 @@ def iso_time(at: float) -> str:
 
 
 def loaded(text: str) -> object:
-    """The value of a JSON text; None if it is not JSON, or nests too deep to be parsed."""
+    """The value of a JSON text; None if it is not JSON, or nests too deep to be parsed. The text "null" gives None
+    too."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -105,7 +107,8 @@ def data_url(mime: str, data: str) -> str:
 
 
 def data_of(url: str) -> tuple[str, str] | None:
-    """Split a data URL with base64 data into its media type and the data; None for any other URL."""
+    """Split a data URL with base64 data into its media type, which may be empty, and the data, which is still in
+    base64; None for any other URL."""
     begin, found, data = url.partition(";base64,")
     return (begin.removeprefix("data:"), data) if found and begin.startswith("data:") else None
 
@@ -153,6 +156,7 @@ def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
     """Return `fields`, which must be those of a message in this dialect.
 
     Raises InvalidMessage if a field or a content part is one that only another dialect has: its content would be lost.
+    The content parts of "responses" and "gemini" are not looked at: `require_own_parts` does that.
     """
     found = ["openai"] if dialect != "openai" and any(key in fields for key in _CHAT) else []
     if dialect != "gemini" and fields.get("parts"):
@@ -172,7 +176,8 @@ def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
 
 def require_own_parts(parts: object, where: str, dialect: str) -> None:
     """Raise InvalidMessage if one of these content parts is another dialect's, so that its content would be lost.
-    `dialect`: "gemini", whose parts have no `type`, or "responses"."""
+    `dialect`: "gemini" or "responses". A part of Gemini's has no `type`: any part with one is refused. A value that is
+    no list passes."""
     for kind in _types_of_parts(parts):
         if dialect == "gemini":  # a part of Gemini's has no type
             raise _wrong_dialect(where, "openai", dialect)
@@ -193,16 +198,17 @@ def _types_of_parts(parts: object) -> list[str]:
 
 
 def message_list(messages: object, where: str) -> list[object]:
-    """The messages of a request as a list. Raises InvalidMessage if they are neither a list nor a tuple."""
+    """The messages of a request as a new list. Raises InvalidMessage if they are neither a list nor a tuple."""
     if not isinstance(messages, (list, tuple)):
         raise InvalidMessage(where, f"must be a list of messages, not {type(messages).__name__}")
     return list(cast("list[object]", messages))
 
 
 def take_role(fields: Raw, where: str, dialect: str, roles: Collection[str]) -> str:
-    """Take the role out of a message's fields and return it.
+    """Remove the role from a message's fields, in place, and return it.
 
-    Raises InvalidMessage if there is none, if it is not one of `roles`, or if the message is another dialect's.
+    Raises InvalidMessage if there is none, if it is not one of `roles`, or if the message is another dialect's
+    (`require_dialect`).
     """
     if "role" not in fields:
         raise InvalidMessage(where, "the message has no role")
@@ -220,12 +226,12 @@ def require_role(roles: Collection[str], role: object, where: str) -> str:
 def take_content(
     fields: Raw, key: str, where: str, be: str, read: Callable[[Raw, str, str], T], path: str = ""
 ) -> tuple[tuple[T | Text, ...], Shape]:
-    """Take the content out of the fields of a message or a result; return its parts, and its `Shape`: whether it was a
-    text, a list of parts, null, or absent.
+    """Remove the content from the fields of a message or a result, in place; return its parts, and its `Shape`: whether
+    it was a text, a list of parts, null, or absent. A text, also an empty one, is one part; null and absent give none.
 
     `be`: what the content must be, for errors. `read`: makes a part of each object in a list; it gets the object,
     `where` and the object's path. `path`: what stands before `key` in paths. Raises InvalidMessage if the content is
-    neither a string, a list of objects nor null.
+    neither a string, a list of objects nor null, and what `read` raises.
     """
     if key not in fields:
         return (), "absent"
@@ -241,8 +247,8 @@ def take_content(
 
 
 def take_text(fields: Raw, key: str, where: str, path: str) -> str:
-    """Take a text out of the fields and return it. If it is empty, null or missing, the fields stay as they are and the
-    result is empty.
+    """Remove the text under `key` from the fields, in place, and return it. If it is empty, null or missing, the fields
+    stay as they are and the result is empty.
 
     Raises InvalidMessage if the value is neither a string nor null.
     """
@@ -267,10 +273,10 @@ def require_object(value: object, where: str, path: str) -> Raw:
 
 
 def json_copy(message: dict[Any, Any], where: str) -> Raw:
-    """A deep copy of a message.
+    """A deep copy of a message, in which a value of a string enum is its text.
 
-    Raises InvalidMessage if the message holds a value that JSON has not, keys that are not strings, more than `DEPTH`
-    levels or a number of more than `NUMBER_BITS` bits.
+    Raises InvalidMessage if the message holds a value that JSON has not (also NaN or a tuple), keys that are not
+    strings, more than `DEPTH` levels or a number of more than `NUMBER_BITS` bits.
     """
     return _copy_object(message, DEPTH, where, "")
 
@@ -346,7 +352,7 @@ def text_part(raw: Raw, key: str, where: str, path: str, *, drop: Collection[str
 
 
 def other_part(raw: Raw, media: MediaTypes) -> Media | Other:
-    """Read a part that is not text: an image or file of a type in `media`, or a part that we do not know. It is kept
-    unchanged."""
+    """Read a part that is not text: an image or file of a type in `media`, or a part that we do not know. The fact's
+    part holds `raw` itself, unchanged and not copied."""
     kind: object = raw.get("type")
     return Media(media[kind], raw) if isinstance(kind, str) and kind in media else Other(raw)

@@ -72,7 +72,8 @@ def asset_of(media: Media) -> Asset | None:
 
 
 def pixels(media: Media) -> tuple[int, int] | None:
-    """Width and height of an image. None if its data is not in the part, or is in no format that models take."""
+    """Width and height of an image, from the header of its data. None if the data is not in the part, is in no format
+    that models take, or does not say its size in the first 96 KiB."""
     import imagesize  # type: ignore[reportMissingTypeStubs]  # noqa: PLC0415 - it brings an HTTP client along
 
     asset = asset_of(media)
@@ -192,7 +193,8 @@ _KNOWN: dict[str, tuple[Callable[[Raw], Asset | None], Callable[[Asset], Raw | N
 
 
 def dialect_of_parts(parts: Sequence[object]) -> str | None:
-    """The dialect that a list of content parts is in; None if they could be any, or are of several."""
+    """The dialect that a list of content parts is in, by the parts that only one dialect has. None if there is no such
+    part, and if they are of several dialects."""
     found = {dialect for part in parts if (dialect := _dialect_of_part(as_dict(part))) is not None}
     return found.pop() if len(found) == 1 else None
 

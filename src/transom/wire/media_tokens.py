@@ -61,8 +61,8 @@ GEMINI = Rates(page=560, sound=32, film=290)
 
 def file_tokens(media: Media, rates: Rates) -> int:
     """The tokens of a file at these rates; `NAMED_FILE` for one whose data is not in the part (given by URL or id). A
-    media type that is neither sound, film nor text counts as pages. The time that this takes grows with the size of the
-    file."""
+    text counts one token for two bytes. A media type that is neither sound, film nor text counts as pages. The time
+    that this takes grows with the size of the file."""
     asset = asset_of(media)
     if asset is None or not asset.data:
         return NAMED_FILE

@@ -63,7 +63,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     """The parts of the window that an error refuses. Empty if the error is about something else, or its status is not
     in `STATUSES`. (With status 500 an error counts only if it says that the server takes no such parts.)
 
-    `error`: its text. `request`: the body that was sent. The first of these that finds something decides:
+    `error`: its text, or its whole body. `request`: the body that was sent, and `view`: that of its window. The first
+    of these that finds something decides:
 
     - The error is about a compaction or encrypted content: the provider's compactions that folds show.
     - It has paths into the request: the parts at these paths.
@@ -71,8 +72,8 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
     - It is about a download: all files at URLs.
     - It names images or other files: all parts of this kind.
 
-    The last three give only what came since the model's last reply, if anything did. Texts, calls and reasoning are
-    never found.
+    The last three rules give only what came since the model's last reply, if anything of it did. Texts, calls and
+    reasoning are never found.
     """
     if status not in STATUSES and not (status == INTERNAL_ERROR and _UNABLE.search(error)):
         return []

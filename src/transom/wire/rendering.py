@@ -34,7 +34,7 @@ class _RenderedSlots(dict[Dialect, dict[Slot, tuple[Rendered, ...]]]):
 class Request(dict[str, Any]):
     """The keyword arguments of the SDK's call: `client.chat.completions.create(model=…, **request)`.
 
-    It is a plain dict, which the caller may change.
+    It is a dict, which the caller may change. A copy, also a pickled one, is a plain dict without `window`.
     """
 
     def __init__(self, arguments: Mapping[str, Any], window: Window) -> None:
@@ -43,8 +43,8 @@ class Request(dict[str, Any]):
 
     @classmethod
     def of(cls, window: Window, dialect: Dialect, *, cache: bool = False, indexes: IndexCache | None = None) -> Request:
-        """Make the request that sends a window, in a dialect. `cache`: with Anthropic's cache marks. `indexes`: keeps
-        what is rendered, so that the next request is rendered faster."""
+        """Make the request that sends a window, in a dialect. `cache`: with Anthropic's cache marks; ignored for other
+        APIs. `indexes`: keeps what is rendered, so that the next request is rendered faster; None: nothing is kept."""
         body = to_builtins(shared_body(window.view, dialect, cache=cache, indexes=indexes))
         return cls(dialect.arguments(body), window)
 
@@ -65,8 +65,8 @@ def render(
 
     The result is new dicts and lists, which the caller may change. A window that was planned for a request is valid and
     within the budget in the dialect of its conversation. In another dialect it has other tokens, and may end with the
-    model's message where that API wants the user's. `indexes`: where the rendered slots are kept for the next call.
-    Raises InvalidSetting for anything but a window or a view, and for an unknown dialect.
+    model's message where that API wants the user's. `indexes`: where the rendered slots are kept for the next call;
+    None: nothing is kept. Raises InvalidSetting for anything but a window or a view, and for an unknown dialect.
     """
     return to_builtins(shared_body(shown_view(shown), dialect_named(dialect), indexes=indexes))
 
@@ -86,7 +86,8 @@ def shared_body(
     it.
 
     `cache`: with Anthropic's cache marks, at the end of the system prompt, of the message that holds the last fold, and
-    of the history. `indexes`: keeps what is rendered for the next request; None: nothing is kept.
+    of the history; ignored for other APIs. `indexes`: keeps what is rendered for the next request; None: nothing is
+    kept.
     """
     indexes = indexes or IndexCache()
     messages = dialect.join(_rendered(view, dialect, view.slots, indexes))
@@ -109,8 +110,8 @@ def only_rendered(indexes: IndexCache, view: View, dialect: Dialect) -> IndexCac
 
 
 def render_messages(view: View, dialect: Dialect) -> list[dict[str, Any]]:
-    """The messages of the body that `render` gives, without its other fields. Cache marks that the API would not take
-    beside those of the system prompt and the tools are left out here too."""
+    """The messages of the body that `render` gives, without its other fields, as new dicts. Cache marks that the API
+    would not take beside those of the system prompt and the tools are left out here too."""
     body = shared_body(view, dialect)
     return to_builtins(next(body[key] for key in _LISTS if key in body))
 

@@ -46,7 +46,8 @@ def without_nulls(value: Any, keep: Collection[str]) -> Any:
 
 
 def require_reply(value: object, needed: str) -> Raw:
-    """The reply as a dict. Raises ErrorReply if it holds an error, and InvalidMessage if it is no dict. `needed`: what
+    """The reply, which must be a dict: an object of a client library must have gone through `dumped`. Raises ErrorReply
+    if it holds an error, and InvalidMessage if it is no dict; for a stream, that error says what to do. `needed`: what
     the message of the InvalidMessage asks for."""
     if not isinstance(value, dict):
         must_be_read(value)
@@ -93,8 +94,8 @@ class ErrorReply(InvalidMessage):
 
 
 def error_in(fields: Raw) -> Raw | None:
-    """The error in a reply, in a choice of one, or in an event of a stream; None if there is none. An error that is a
-    text becomes an object with this `message`."""
+    """The error in a reply, in the first choice of a reply, or in an event of a stream; None if there is none. An error
+    that is a text becomes an object with this text as its `message`."""
     choice = next((each for each in dicts(fields.get("choices")) if not each.get("index")), Raw())
     error = fields.get("error") or choice.get("error")  # OpenRouter has it in the choice, too
     if not error and "error" in (fields.get("type"), fields.get("object")):
@@ -136,7 +137,8 @@ class UsageFields(Struct, frozen=True, kw_only=True):
 
 
 def with_usage(turn: Assistant, usage: object, where: UsageFields) -> Assistant:
-    """A copy of the turn with its usage. Without usage, the same turn."""
+    """A copy of the turn with its usage. `usage`: a provider's numbers as a dict (`dumped`); for any other value the
+    same turn is returned."""
     found = read_usage(usage, where)
     return turn if found is None else replace(turn, usage=found)
 

@@ -54,9 +54,10 @@ def without_forced_call(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_choice_of(arguments: Mapping[str, Any], left_out: Sequence[Raw], dialect: str) -> dict[str, Any]:
-    """A copy of the arguments of a request from which these tools are left out: without a `tool_choice` that names one
-    of them. If no tools are left, without any. Of several allowed tools those that are sent stay; if none of them is
-    sent, the model may call no tool. `dialect`: the API of the request.
+    """A copy of the arguments of a request whose `tool_choice` names no tool that is not sent. `left_out`: the tools
+    that are not sent; the `tools` of `arguments` must be without them already. A choice of one of them is removed, and
+    any choice if no tools are sent. Of several allowed tools those that are sent stay; if none of them is sent, the
+    model may call no tool. `dialect`: the name of the request's dialect.
 
     Anthropic's setting `disable_parallel_tool_use`, which stands within `tool_choice`, stays while there are tools.
     """

@@ -47,8 +47,8 @@ class Places:
         self._last: Place | None = None
 
     def begin(self, at: object) -> Place:
-        """A place for one more block. A block without an index gets the index of the newest block, or 0 if it is the
-        first."""
+        """A place for one more block. `at`: its index as the stream gives it, a number or the text of one. A block with
+        any other value has no index: it gets the index of the newest block, or 0 if it is the first."""
         begun, before = (0, 0) if self._last is None else (self._last.begun + 1, self._last.at)
         number = _number(at)
         self._last = Place(before if number is None else number, begun)
@@ -88,16 +88,18 @@ class Accumulator:
     _deltas_taken = 0
 
     def feed(self, chunk: object) -> None:
-        """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is neither."""
+        """Take the next chunk: an object of the SDK, or a dict. Raises InvalidMessage if it is neither. An error that
+        the provider sends as a chunk does not raise: it is kept in `error`."""
         raise NotImplementedError
 
     def turn(self) -> Assistant:
-        """The turn so far, with its usage if that has come. May be called at any time."""
+        """The turn so far, with its usage if that has come. May be called at any time, and after an error. Raises
+        InvalidMessage if what has come cannot be read as a turn."""
         raise NotImplementedError
 
     def final_turn(self) -> Assistant:
         """The turn after the last chunk. A call whose arguments are not complete by then is left out; a warning is
-        logged for it."""
+        logged for it. Raises InvalidMessage as `turn` does."""
         for name in self.open_calls:
             _logger.warning("the stream ended inside a call of %s: the call is left out of the reply", name or "a tool")
         return self.turn()
@@ -109,7 +111,8 @@ class Accumulator:
         return ()
 
     def take_deltas(self) -> list[TextDelta]:
-        """Return the pieces of text that came since the last call of this method."""
+        """Return the pieces of text and of reasoning that came since the last call of this method, in the order in
+        which they came; empty if none came."""
         deltas = (self._deltas or [])[self._deltas_taken :]
         self._deltas_taken += len(deltas)
         return deltas
@@ -127,8 +130,8 @@ class Accumulator:
             self.error, self.error_details = error_message(error), error
 
     def arrived(self, kind: Literal["text", "reasoning"]) -> str:
-        """Everything of this kind that has come, in the order in which it came: what is left of a reply that cannot be
-        read."""
+        """Everything of this kind that has come since the first chunk, as one text: what is left of a reply that cannot
+        be read. Pieces that `take_deltas` has given are in it too."""
         return "".join(delta.text for delta in self._deltas or () if delta.kind == kind)
 
     @property

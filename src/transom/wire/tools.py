@@ -42,8 +42,9 @@ class ToolFormat(Struct, frozen=True):
 
 
 def rendered_tools(schemas: Iterable[Raw], form: ToolFormat, *, foreign: bool = False) -> list[Raw]:
-    """The schemas in this format, in the given order. The API's own tools stay as they are; those of another API are
-    left out, unless `foreign` is true."""
+    """The schemas in this format, in the given order. Schemas in this format and the API's own tools stay as they are;
+    functions in another format are translated. Tools of another API's own are left out, unless `foreign` is true: then
+    they stay as they are. So does a tool that could be anybody's."""
     out: list[Raw] = []
     sent = schemas if foreign else (schema for schema in schemas if not _is_foreign(schema, form))
     for keep, group in groupby(sent, lambda schema: form.is_own(schema) or not tools_in(schema)):

@@ -91,11 +91,12 @@ def failed_content(content: object) -> object:
 
 
 def without_failed_mark(fact: Fact) -> Fact:
-    """The fact as the log has it: a tool result that begins with the mark is a failed one, and its text is what stands
-    behind the mark. Any other fact is returned as it is.
+    """The fact as the log has it: a tool result whose text begins with "[failed]" becomes a failed one. Any other fact
+    is returned as it is.
 
-    The mark and one blank behind it are taken away if `with_failed_mark` gives the same text again. So a text keeps the
-    mark if anything but a blank follows it, or nothing, or the mark once more.
+    The mark and one blank behind it are removed from the text of such a result, if `with_failed_mark` would make the
+    same text again. It would not, so the mark stays, if something else than a blank follows it, or nothing, or a second
+    mark.
     """
     first = fact.parts[0] if isinstance(fact, m.ToolResult) and fact.parts else None
     if not isinstance(first, Text) or not first.text.startswith(texts.FAILED):
@@ -106,7 +107,8 @@ def without_failed_mark(fact: Fact) -> Fact:
 
 
 def user_turn_after(turn: Assistant, target: str) -> str:
-    """The text of the user message that must follow `turn` at the end of a window.
+    """The text of the user message that must follow `turn`, which has no calls, at the end of a window:
+    `texts.CONTINUE`.
 
     Empty if the turn is in the dialect `target` and ends with a part of the provider's own tools: the provider goes on
     by itself.

@@ -83,7 +83,8 @@ def collect_violations(
 
 def wrong_fields(where: str, value: object, musts: Mapping[str, Must]) -> Iterator[Finding]:
     """A finding for each field of an object that is not what `musts` says. A missing field counts as null, and a value
-    that is no object as an object without fields."""
+    that is no object as an object without fields. `where`: what the finding puts before the name of a field: "tools[2]"
+    gives "tools[2].name". Empty: nothing."""
     fields = as_dict(value)
     for key, (rule, be) in musts.items():
         held, path = fields.get(key), f"{where}.{key}" if where else key

@@ -86,7 +86,13 @@ def plan_call(
 
 
 def check_plan(call: PlannedCall) -> None:
-    """Check every law that holds of a single plan: 1, 2, 4, 5, 6, 7, 8, 9, 10, 12 and 13."""
+    """Check every law that holds of a single plan. Raises AssertionError for the first one that is broken.
+
+    The window is valid (1) and within the budget (2). The stored log gives it again (4), an undo of the plan takes all
+    back (5), the order of its trims makes no difference (6), and each edit saves bytes (7). A second plan has nothing
+    to do (8). What is hidden can be read back (9), and what must be there is there (10). Texts are whole (12), and
+    bound reasoning stands on its prefix (13).
+    """
     check_valid(call.window, call.dialect)
     check_fits(call.window, call.budget, call.dialect)
     check_replay(call)
@@ -164,9 +170,12 @@ def check_plans_in_turn(
     state: Mapping[str, str] | None = None,
     dialect: str = "openai",
 ) -> None:
-    """Law 3 for two plans: the plan of `log`, and the next one, after what `news` has.
+    """Law 3 for two requests in a row: the window of the second begins with the whole window of the first, or names its
+    break (`check_prefix`).
 
-    Of `news`, folds, trims, requests and heads are left out. A plan that does not fit is not checked.
+    The first is planned for `log`. The second is planned for `log`, the entries of the first plan, and behind them
+    those of `news`, renumbered; folds, trims, `Sent`s and heads among them are left out. If one of the two does not fit
+    the budget, nothing is checked. Raises AssertionError if the law is broken.
     """
     try:
         first = plan_call(log, budget, policy, state=state, dialect=dialect)

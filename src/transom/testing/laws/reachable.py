@@ -67,10 +67,11 @@ def numbers_of(reference: Reference) -> range:
 
 
 def resolved(log: Log, text: str) -> set[int]:
-    """Return the seqs of the entries that a text refers to; all are read back first, and must have all of their texts.
+    """Return the seqs of the entries that a text refers to. Each of these entries is read back (`check_read_back`).
 
     The entry that a marker refers to ("[entry 3", "whole in entry 3") must be in the log. Other references, such as in
-    a quote, are left out if the log has no such entry.
+    a quote, are left out if the log has no such entry. Raises AssertionError if an entry is missing or cannot be read
+    back whole.
     """
     for marker in _MARKER.finditer(text):  # a quoted text may name what it likes; it is escaped
         (reference,) = references_in(marker.group(1))

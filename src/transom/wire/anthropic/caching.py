@@ -24,7 +24,8 @@ def breakpoints(request: Raw, ends: Sequence[int]) -> Raw:
     A request may have four marks; those that it has already stay, and count. The system prompt is marked first, then
     the messages from the last one back, until there are four. Nothing is marked in front of a mark with the lifetime of
     an hour (A19). An index may be negative; an index without a message is ignored. Reasoning and blank texts take no
-    mark: it is put on the block before them. The copy shares what is not marked with the request.
+    mark: it is put on the block before them. A block that has a mark gets no second one. A content that is a text
+    becomes a list with one block. The copy shares what is not marked with the request.
     """
     messages: list[Raw] = list(request["messages"])
     size = len(messages)
@@ -54,7 +55,8 @@ def _marked(content: object) -> list[Raw] | None:
 
 def with_valid_marks(body: Raw) -> Raw:
     """A request without the marks that the API would refuse (A19): those of 5 minutes before one of an hour, and, if
-    more than four are left, the oldest of those in the messages. Only what changes is copied."""
+    more than four are left, the oldest of those in the messages. Only what changes is copied; a request without such
+    marks is returned as it is."""
     groups = _in_order(body)
     lifetimes = [[_lifetime(mark) for mark in _marks(items)] for items in groups]
     flat = [lifetime for group in lifetimes for lifetime in group]

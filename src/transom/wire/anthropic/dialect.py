@@ -195,9 +195,9 @@ class AnthropicDialect(Dialect, frozen=True):
         return {}
 
     def compaction_request(self, live: Raw, instructions: str = "") -> Raw | None:
-        """System prompt, messages and tools of the live request, with `compaction`: the API answers with a compaction
-        block alone. Never None. `instructions`: what to keep; a prompt of ours that asks for it then takes the place of
-        the API's own. Empty: the API's own prompt."""
+        """System prompt, messages and tools of the live request (nothing else of it), with `compaction`: the API
+        answers with a compaction block alone. Never None. `instructions`: what to keep; a prompt of ours that asks for
+        it then takes the place of the API's own. Empty or blank: the API's own prompt."""
         kept = {key: value for key, value in live.items() if key in {"system", "messages", "tools"}}
         asked = {"instructions": COMPACTION_PROMPT.format(focus=instructions)} if instructions.strip() else {}
         return {**kept, "compaction": {"type": "summarize", **asked}}

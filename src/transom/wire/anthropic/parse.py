@@ -52,7 +52,9 @@ def read(messages: Sequence[object], where: str) -> list[Placed]:
     """The facts of a list of messages, each with the index of its message. `where`: what errors say before that index.
 
     A turn that goes on in the next message (its calls have no results yet, or a tool of the provider is still at work)
-    is one fact, because its pieces are invalid alone. Raises InvalidMessage for a message that is not in this dialect.
+    is one fact, because its pieces are invalid alone. The first fact of any other message of the same role as the one
+    before it is marked `separate`: it is not joined to that one when it is sent. Reasoning is not marked as bound.
+    Raises InvalidMessage for a message that is not in this dialect.
     """
     out: list[Placed] = []
     before: Raw = {}
@@ -79,8 +81,9 @@ def _goes_on(turn: Assistant) -> bool:
 
 
 def as_message(value: object) -> object:
-    """A message as dicts where objects of a client library stand in it, without the nulls that the library filled in. A
-    tool's input keeps its nulls."""
+    """A message as dicts, for `parse`: the message, and each block of its content, may be an object of a client
+    library. Objects lose the nulls that the library filled in; a tool's input keeps its nulls. A value that is neither
+    such an object nor a dict is returned as it is."""
     message = dumped(value, {"input"})
     if not isinstance(message, dict):
         return message
@@ -91,10 +94,12 @@ def as_message(value: object) -> object:
 
 
 def parse(message: object, where: str = "message") -> list[Fact]:
-    """The facts in one message, at least one. A user message gives a result for each of its `tool_result` blocks, and
-    then a user fact for the rest, if there is any. `where`: what errors say first.
+    """The facts in one message, at least one. `message`: a dict; one of a client library must have gone through
+    `as_message`. A user message gives a result for each of its `tool_result` blocks, and then a user fact for the rest,
+    if there is any. Reasoning is not marked as bound. `where`: what errors say first.
 
-    Raises InvalidMessage if the message has no known role, is another dialect's, or a field has the wrong type.
+    Raises InvalidMessage if the message is no dict, has no known role, is another dialect's, or a field has the wrong
+    type.
     """
     fields = json_copy(require_object(message, where, "a message"), where)
     role = take_role(fields, where, DIALECT_NAME, ("assistant", "user", "system"))
@@ -189,7 +194,8 @@ USAGE = UsageFields(
 
 
 def parse_reply(reply: object, *, bound: bool) -> Assistant:
-    """The turn in a reply, with its usage and container if they came. `bound`: see `AnthropicDialect`.
+    """The turn in a reply, with its usage and container if they came. `reply`: a response or the model's message, as an
+    object or a dict; a stream's chunks are for `AnthropicAccumulator`. `bound`: see `AnthropicDialect`.
 
     A reply that reached a limit or was refused loses what the API would refuse: the calls of the provider's own tools
     that have no result, because they never ran, and thinking at its end. Raises InvalidMessage for an error, and for a
@@ -225,8 +231,8 @@ def _storable_input(block: Raw) -> object:
 
 
 def without_refused_blocks(content: list[Any]) -> list[Any]:
-    """The blocks of a message that ended too early, without what the API refuses: calls of the provider's own tools
-    without a result, and thinking at the end."""
+    """A new list of the blocks of a message that ended too early, without what the API refuses: calls of the provider's
+    own tools without a result, and thinking at the end."""
     answered = {result_of(block) for block in dicts(content)} - {""}
     out = [block for block in content if not (label := call_of(as_dict(block))) or label in answered]
     remove_last_thoughts(out)

@@ -33,7 +33,7 @@ _is_name = re.compile(r"[a-zA-Z0-9_-]{1,128}").fullmatch
 
 
 def sent_name(name: str) -> str:
-    """A tool's name as it is sent: changed only if the API would refuse it."""
+    """A tool's name as it is sent: changed (`safe_name`) only if the API would refuse it."""
     return name if _is_name(name) else safe_name(name)
 
 
@@ -81,8 +81,9 @@ def system_of(instructions: Sequence[m.Instruction]) -> str | list[Raw]:
 
 
 def instruction_by_user(role: str, rendered: Rendered) -> Rendered:
-    """An instruction as a user message, marked as what it is. A placeholder stands for blocks that only the system may
-    send."""
+    """An instruction as a user message, with a mark that names its `role` ("system", "developer"). `rendered`: the
+    message of the instruction under any role; it is not changed. The mark stands in front of the first text, or is a
+    text of its own. A placeholder stands for blocks that only the system may send."""
     message = rendered.message
     blocks = [each if each["type"] in _USER_BLOCKS else _left_out("part") for each in as_parts(message["content"])]
     at = next((at for at, block in enumerate(blocks) if block["type"] == "text"), None)

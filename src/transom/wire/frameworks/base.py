@@ -107,13 +107,15 @@ class FrameworkFormat:
         raise NotImplementedError
 
     def write(self, view: View, sources: Sources) -> list[Any]:
-        """Write what a view shows as messages of the framework. `sources`: the messages that were read, by entry; one
-        that the view shows unchanged is written as the same object, where the format has objects."""
+        """Write what a view shows as messages of the framework. `sources`: the messages that were read, by entry (see
+        `Sources`); empty if there are none. One that the view shows unchanged is written as the same object, where the
+        format has objects."""
         raise NotImplementedError
 
 
 def shown_messages(view: View, sources: Sources) -> Iterator[Shown]:
-    """The messages of a view in OpenAI Chat, those of the head first, each with the piece that it shows."""
+    """The messages of a view in OpenAI Chat, those of the head first, each with the piece that it shows. An instruction
+    of the head that the framework sends by itself (`Piece.source` is None) is left out."""
     if view.head_entry is not None:
         for at, rendered in enumerate(CHAT.render_head(view.head), 1):
             piece = sources.get(-at)
@@ -177,8 +179,8 @@ def unchanged_message(group: Sequence[Shown]) -> Any:
 
 
 def bound_if_signed(fact: Fact, signatures: Iterable[object]) -> Fact:
-    """The fact with its reasoning marked as bound to its prefix, if it is a turn of the model and one of the signatures
-    is not empty. Any other fact is returned as it is."""
+    """The fact with all its reasoning marked as bound to its prefix, if it is a turn of the model and one of the
+    signatures is not empty: one signature binds all of it. Any other fact is returned as it is."""
     if not isinstance(fact, Assistant) or not any(signatures):
         return fact
     return replace(fact, reasoning=tuple(replace(thought, bound=True) for thought in fact.reasoning))
@@ -186,7 +188,8 @@ def bound_if_signed(fact: Fact, signatures: Iterable[object]) -> Fact:
 
 def signature_of(thought: Raw) -> str:
     """What shows that only the provider could have made a thought: a signature, encrypted text, or the id by which
-    OpenAI has stored it. Empty if it has none of these."""
+    OpenAI has stored it ("rs_…"). Empty if it has none of these. `thought`: a part with reasoning of a framework's
+    message, as a dict."""
     extras = as_dict(thought.get("extras")) or as_dict(thought.get("additional_properties"))
     keys = ("signature", "protected_data", "encrypted_content")
     signs = [text(each, key) for each in (thought, extras) for key in keys]

@@ -18,13 +18,15 @@ _OWN_IDS = "adk-"
 
 
 class GoogleADKFormat(FrameworkFormat):
-    """The contents of an `LlmRequest`. Elsewhere such contents are messages of the dialect "gemini"."""
+    """The contents of an `LlmRequest`. Elsewhere such contents are messages of the dialect "gemini". `write` makes new
+    contents, also of what is shown unchanged."""
 
     name = "google_adk"
     api = "gemini"
 
     def read_reply(self, reply: Any) -> Assistant:
-        """The turn in an `LlmResponse`."""
+        """The turn in an `LlmResponse`, with its usage if it has one. Ids of calls that ADK itself made are left out.
+        Raises InvalidMessage if the response has no content."""
         from transom.wire.gemini.parse import plain  # noqa: PLC0415 - the package brings no second dialect
 
         if getattr(reply, "content", None) is None:

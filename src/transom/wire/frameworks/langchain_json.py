@@ -45,7 +45,7 @@ def is_message(value: object) -> bool:
 
 def messages_in(value: object) -> list[object] | None:
     """Return the messages of a serialised prompt (`dumpd(ChatPromptValue(…))`) or of a thread's state in LangGraph
-    (`{"values": {"messages": […]}}`); None if the value is neither.
+    (`{"values": {"messages": […]}}`), as they stand there; None if the value is neither.
     """
     fields = as_dict(value)
     holder = fields["kwargs"] if _is_dump(fields) else as_dict(fields.get("values"))
@@ -54,8 +54,9 @@ def messages_in(value: object) -> list[object] | None:
 
 
 def message(value: object) -> Raw | None:
-    """Translate a LangChain message to an OpenAI Chat message. None for a `RemoveMessage`, which has no content of its
-    own, and for a message without a role that we know."""
+    """Translate a LangChain message, in one of the forms that the docstring of this module lists, to an OpenAI Chat
+    message. A failed tool result gets the mark `[failed]`. None for a `RemoveMessage`, which has no content of its own,
+    and for a message without a role that we know."""
     kind, data = _opened(value)
     role = _ROLES.get(kind, "") or data.get("role")
     if kind == "remove" or not isinstance(role, str):
@@ -98,7 +99,7 @@ def from_chat(message: Raw) -> Raw:
 
 def langchain_call(call: Raw) -> Raw:
     """Translate a call of a chat message to LangChain's form. A call whose arguments are no JSON object becomes an
-    invalid tool call."""
+    invalid tool call, with the arguments as their text."""
     name, args = name_and_arguments(call)
     out: Raw = {"name": name, "args": args, "id": call.get("id")}
     if isinstance(args, dict):

@@ -36,8 +36,9 @@ def is_message(value: object) -> bool:
 
 
 def to_chat(values: Iterable[object]) -> Iterator[Raw]:
-    """Translate a history to OpenAI Chat messages, in order. Instructions come as a system message, again only when
-    they change: each request repeats them."""
+    """Translate a history (requests and responses as dicts) to OpenAI Chat messages, in order. Instructions come as a
+    system message, again only when they change: each request repeats them. Parts of kinds that we do not know are left
+    out."""
     instructions = ""
     for fields in map(as_dict, values):
         said = text(fields, "instructions")

@@ -18,8 +18,8 @@ def snake(key: str) -> str:
 
 
 def either(fields: Raw, key: str) -> Any:
-    """The value that an object has under `key`, which is in camel case; if that is missing or empty, the value under
-    the same key in snake case; None if there is none."""
+    """The value that an object has under `key`, which is in camel case; if that is missing, empty, 0 or false, the
+    value under the same key in snake case; None if there is none."""
     return fields.get(key) or fields.get(snake(key))
 
 
@@ -52,5 +52,5 @@ def kinds_of(raw: Raw) -> list[str]:
 
 
 def key_of_part(raw: Raw, keys: tuple[str, ...]) -> str | None:
-    """The first of these keys that a part has; None if it has none."""
+    """The first of these keys under which a part has a value that is not null; None if it has none."""
     return next((key for key in keys if raw.get(key) is not None), None)

@@ -38,10 +38,11 @@ from transom.wire.replies import UsageFields, dumped, require_reply, stop_reason
 
 
 def parse(contents: list[object], where: str) -> list[Placed]:
-    """The facts in a list of contents, each with the index of its content.
+    """The facts in a list of contents, each with the index of its content. `contents`: dicts; an object of the SDK must
+    have gone through `plain`. `where`: empty, or what errors say in front of "content 3", with its comma ("fork, ").
 
-    Contents of the model that follow its own open calls belong to the same turn. Raises InvalidMessage for a content
-    that is not in Gemini's format.
+    Contents of the model that follow its own open calls belong to the same turn. A response gets the id of the open
+    call that it answers. Raises InvalidMessage for a content that is not in Gemini's format.
     """
     out: list[Placed] = []
     calls, before = list[Call](), ""  # those that no response has come to yet; who spoke last
@@ -239,8 +240,9 @@ def _result(raw: Raw, calls: list[Call], where: str, path: str) -> ToolResult:
 
 
 def tool_result(parts: tuple[Part, ...], label: str, **rest: Any) -> ToolResult:
-    """A tool result with these parts, for the call with the id `label`. It is a failed one if its first text stood
-    under the key `error` of the response. `rest`: other fields of the result."""
+    """A tool result with these parts, for the call with the id `label`. `parts`: those of `response_parts`, which notes
+    in a text's `extra` the key that held it. The result is a failed one if the first part is a text from the key
+    `error`. `rest`: other fields of the result."""
     failed = bool(parts) and isinstance(parts[0], Text) and parts[0].extra == {keys.UNDER: "error"}
     return ToolResult(parts=parts, call=label, failed=failed, dialect=keys.DIALECT_NAME, **rest)
 
@@ -274,7 +276,8 @@ _REPLY = "reply"
 
 
 def parse_response(reply: object) -> Assistant:
-    """The turn in a reply, with its usage if that came.
+    """The turn in a reply, with its usage if that came. `reply`: a response, of which the first candidate counts, or a
+    content of the model, as an object or a dict.
 
     A reply that reached a limit or was refused loses the calls of the provider's own tools that have no result: such a
     call never ran. Raises InvalidMessage for an error, a blocked request, a reply without content, and a content that
@@ -300,7 +303,8 @@ def parse_response(reply: object) -> Assistant:
 
 
 def plain(value: object) -> object:
-    """An object of a client library as a dict without nulls; any other value as it is."""
+    """An object of a client library as a dict without nulls, with the API's keys in camel case and bytes as base64; any
+    other value as it is."""
     return dumped(value, {"args", "response"}, mode="json", by_alias=True, exclude_none=True)
 
 

@@ -92,8 +92,8 @@ def joined(contents: Sequence[Rendered]) -> list[Raw]:
 def system(instructions: tuple[m.Instruction, ...]) -> Raw | None:
     """The system instruction of a request; None if the instructions have no part but empty texts.
 
-    It has only texts: a placeholder stands for any other part. A system instruction that came in Gemini's format
-    comes out as it came.
+    It has only texts: a placeholder stands for any other part. If there is only one instruction, and it came in
+    Gemini's format, it keeps its other fields. Several become one list of parts.
     """
     parts = [part for each in instructions for part in _parts(each)]
     if not parts:

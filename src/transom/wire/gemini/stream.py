@@ -25,7 +25,7 @@ _MOST_STEPS, _MOST_ITEMS = 100, 100_000
 
 
 def is_piece(part: Raw) -> bool:
-    """Whether a part is a piece of a call that is not its last one."""
+    """Whether a part holds a piece of a call, and more pieces of this call are to come."""
     call = call_in(part)
     return bool(either(call, "partialArgs") or either(call, "willContinue"))
 
@@ -37,7 +37,9 @@ def begins_another(part: Raw, piece: Raw) -> bool:
 
 
 def with_piece(part: Raw, piece: Raw) -> Raw:
-    """A copy of a part with a call, to which one more piece is added. Fields beside the call (its signature) stay."""
+    """A part with a call, to which one more piece is added: the values in the piece go to their places in the
+    arguments. Use only the result from then on: it shares the arguments with `part`, and these are changed in place.
+    Fields beside the call (its signature) stay."""
     key = key_of_part(part, CALL) or CALL[0]
     call, more = dict(call_in(part)), call_in(piece)
     arguments: Any = call.get("args") or {}

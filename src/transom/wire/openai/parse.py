@@ -65,11 +65,12 @@ _KINDS: dict[str, type[Fact]] = {
 
 
 def parse(message: object, where: str = "message", *, reads_failed_mark: bool = True) -> Fact:
-    """Read one message as a fact. `where`: what errors say first. `reads_failed_mark`: whether a tool result whose text
-    begins with "[failed]" is read as a failed one, without that mark.
+    """Read one message as a fact. `message`: a dict; an object of a client library must have gone through `as_message`.
+    `where`: what errors say first. `reads_failed_mark`: whether a tool result whose text begins with "[failed]" is read
+    as a failed one, without that mark.
 
-    Raises InvalidMessage if the message is not an object with a known role, is another dialect's, or a field has the
-    wrong type.
+    Raises InvalidMessage if the message is not a dict with a known role, is another dialect's, or a field has the wrong
+    type.
     """
     fields = json_copy(require_object(message, where, "a message"), where)
     role = take_role(fields, where, DIALECT_NAME, _KINDS)
@@ -225,7 +226,8 @@ USAGE = UsageFields(
 
 
 def parse_reply(reply: object) -> Assistant:
-    """The turn in a reply, with its usage if that came.
+    """The turn in a reply. `reply`: a response, of which the first choice counts, or an assistant message, as an object
+    or a dict. The turn has its usage if a response reports it.
 
     Raises InvalidMessage for an error, and for a reply without an assistant message.
     """

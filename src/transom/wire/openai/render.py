@@ -62,9 +62,9 @@ def _answer(fact: Fact, call: Call) -> Fact:
 
 def message(fact: Fact) -> Raw:
     """The message that a fact was read from (`message(parse(m)) == m`); for a fact that we added, a message with its
-    text.
+    text. `fact`: one of this dialect (`translate_fact` makes it that). A failed result has the mark "[failed]".
 
-    It shares nothing with the fact.
+    The message shares nothing with the fact. It is not repaired.
     """
     role, fact = _role(fact), with_failed_mark(fact)
     if type(fact) in _OWN:
@@ -157,7 +157,8 @@ def _filled(rest: Raw, call: Call, field: str) -> Raw:
 
 
 def repair(message: Raw) -> Raw:
-    """Repair a message in place and return it. A valid message stays as it is."""
+    """Repair a message as `message` makes it, in place, so that the API takes it, and return it. A valid message stays
+    as it is."""
     role = message["role"]
     if not message.get("tool_calls"):  # E: "[] is too short - 'messages.1.tool_calls'"; null: "expected an array"
         message.pop("tool_calls", None)

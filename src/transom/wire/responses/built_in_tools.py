@@ -93,7 +93,7 @@ def client_outputs(items: Iterable[Raw]) -> dict[int, str]:
 
 def read_call(item: Raw) -> Call:
     """The call in an item of a built-in tool: named after its type, with the JSON of what the tool is given as
-    arguments."""
+    arguments. `item`: one for which `is_clients` is true. The call holds it as `extra`, not a copy."""
     kind: str = item["type"]
     return Call(item["call_id"], kind.removesuffix("_call"), _arguments(item), item)
 
@@ -110,8 +110,8 @@ def _arguments(item: Raw) -> str:
 
 
 def read_output(item: Raw, call: str, dialect: str) -> m.ToolResult:
-    """The result in an output item. Takes the texts, screenshots and tools out of `item`, in place. `call`: the id of
-    its call."""
+    """The result in an output item, one of `client_outputs`. `call`: the id of its call. The texts, screenshots and
+    tools are moved out of `item`, in place, and nulls are left there; the result holds `item` as `extra`."""
     kind, parts = item["type"], list[Part]()
     for holder, key in _places(item):
         value: Any = holder[key]
@@ -150,8 +150,9 @@ def is_built_in(call: Call) -> bool:
 
 
 def call_item(call: Call) -> Raw:
-    """The item of a call. Arguments that a trim has changed are put where the item has room for a text. Where it has
-    none, a tool search loses its arguments; a click and the like, which are short, stay."""
+    """The item of a call of a built-in tool (`is_built_in`), as a new dict. Arguments that a trim has changed are put
+    where the item has room for a text. Where it has none, a tool search loses its arguments; a click and the like,
+    which are short, stay."""
     item = deep_copy(call.extra)
     if item["call_id"] != call.id:
         item["call_id"] = call.id
@@ -173,8 +174,9 @@ def call_item(call: Call) -> Raw:
 
 
 def output_items(fact: m.ToolResult, call: Call) -> list[Raw]:
-    """The output item for the result of a call, and behind it a message with the text that does not fit into the item,
-    if any. For a tool search whose result came in another form, it is the output of a function."""
+    """The output item for the result of a call of a built-in tool (`is_built_in`), and behind it a message of the user
+    with the text that does not fit into the item, if any. For a tool search whose result came in another form, it is
+    the output of a function."""
     kind = BUILT_IN_CALLS[(call.extra or {})["type"]]
     own = (fact.extra or {}).get("type") == kind
     if kind == "tool_search_output" and not own:  # R: such an output was accepted

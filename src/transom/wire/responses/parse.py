@@ -114,7 +114,9 @@ def is_models(item: Raw) -> bool:
 def read(
     items: Sequence[object], prefix: str = "", *, compacted: bool = False, reads_failed_mark: bool = True
 ) -> list[Placed]:
-    """The facts of a list of items, each with the index of its first item. `prefix`: what errors say first.
+    """The facts of a list of items, each with the index of its first item. `items`: dicts; an object of a client
+    library must have gone through `as_item`. Neighbouring items of the model are one turn. Reasoning is not marked as
+    bound. `prefix`: empty, or what errors say in front of "item 3", with its comma ("fork, ").
 
     Messages that `responses.compact` has kept in front of its compaction belong to the turn of the compaction.
     `compacted`: the list is such an answer; otherwise they are known by their ids: only the provider gives an id to a
@@ -296,7 +298,8 @@ USAGE = UsageFields(
 
 
 def parse_response(reply: object, *, bound: bool) -> Assistant:
-    """The turn in a reply, with its usage if that came. A reply without items gives a turn without content.
+    """The turn in a reply, with its usage if that came. `reply`: a response, one item, or a list of items, as objects
+    or dicts. A reply without items gives a turn without content.
 
     A reply that reached a limit or was refused loses the calls of the provider's own tools that were still running.
     `bound`: see `ResponsesDialect`. Raises InvalidMessage for an error, for more than one turn, and for items that are

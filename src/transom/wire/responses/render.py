@@ -43,7 +43,8 @@ from transom.wire.translate import safe_name, translate_fact, unique_calls, with
 
 def item(fact: Fact) -> Raw:
     """The item that a fact was read from; for a fact that we added, a message with its text; for a result, its item
-    without the type and the id of the call, which `unit_items` adds. Not for a turn of the model."""
+    without the type and the id of the call, which `unit_items` adds. `fact`: one of this dialect (`translate_fact`
+    makes it that), but no turn of the model. The item shares nothing with the fact, and is not repaired."""
     if words := m.own_text(fact):
         return {"role": "assistant" if isinstance(fact, m.Failure) else "user", "content": words}
     fact = with_failed_mark(fact)
