@@ -16,7 +16,8 @@ FAILED = 2
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run `transom` with these arguments (default: those of the process) and return the exit code.
+    """Run `transom` with these arguments, the words behind `transom` (default: those of the process), and return the
+    exit code. It does not end the process.
 
     An expected error is one line on stderr and exit code 2. Ctrl-C is one line on stderr and exit code 130. If the
     reader of stdout closes the pipe, that is no error.

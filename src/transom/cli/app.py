@@ -39,10 +39,12 @@ K = TypeVar("K", bound=type[Struct])
 
 
 def command(module: str, short_help: str, *, example: str, epilog: str | None = None) -> Callable[[K], K]:
-    """Make the decorator that registers a struct as a command. The fields are the options, the docstring is the help.
+    """Make the decorator that registers a struct as a command. The command's name is that of the struct in lower case;
+    the fields are the options, the docstring is the help.
 
-    `module`: the module in `transom.cli` whose `run` gets the struct and returns the exit code. `short_help`: what the
-    list of commands says. At the end of --help stand `example`, a command line without `transom`, and `epilog`.
+    `module`: the module in `transom.cli`, such as "chat.command", whose `run` gets the struct and returns the exit
+    code; it is imported when the command runs. `short_help`: what the list of commands says. At the end of --help stand
+    `example`, a command line without `transom`, and `epilog`.
     """
 
     def register(kind: K) -> K:

@@ -134,10 +134,12 @@ def compare(
     jobs: int | None = None,
     bar: ProgressBar | None = None,
 ) -> Results:
-    """Replay the conversations under each policy, and return for each of `names` the figures of all conversations.
+    """Replay the conversations under each policy, and return for each of `names` the sum of the figures of all
+    conversations, in the order of `names`.
 
-    `names`: the rows of the table, as `rows_of` returns them. `model`: writes the summaries in the rows that end with
-    `WITH_MODEL`. `prices`: for `Compared.model_cost`. `jobs`: the number of processes; None: one for each core.
+    `chosen`: conversations in OpenAI Chat (`as_openai_chat`). `names`: the rows of the table, as `rows_of` returns
+    them. `model`: writes the summaries in the rows that end with `WITH_MODEL`. `prices`: for `Compared.model_cost`.
+    `jobs`: the number of processes; None: one for each core; 1: this process does the work.
     """
     o200k().count("x")  # loads the tokenizer before other processes are forked, and before anything is timed
     work = [(record, name, budget, model, prices) for name in names for record in chosen]
@@ -171,7 +173,8 @@ def _results(work: Sequence[Job], jobs: int) -> Iterator[Compared]:
 
 def replay_one(job: Job) -> Compared:
     """Replay one conversation under the policy of one row of the table, in memory, and return the figures of its
-    windows. If the name of the row ends with `WITH_MODEL`, the model writes the summaries, and they count."""
+    windows. If the name of the row ends with `WITH_MODEL`, the model writes the summaries, and the figures include
+    their costs."""
     record, name, budget, model, prices = job
     policy = policy_named(name.removesuffix(WITH_MODEL))
     summarizer = settings_for(model) if model is not None and name.endswith(WITH_MODEL) else None

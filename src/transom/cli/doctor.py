@@ -114,7 +114,8 @@ def run(options: Doctor) -> int:
 def packages(requirements: Iterable[str]) -> dict[str, list[Package]]:
     """Return the packages that each extra needs, by the name of the extra; under "" those that are always needed.
 
-    `requirements`: as the metadata of a package has them, such as "openai>=1.100; extra == 'openai'".
+    `requirements`: as the metadata of a package has them, such as "openai>=1.100; extra == 'openai'". A line of another
+    form is left out.
     """
     found: dict[str, list[Package]] = {"": []}
     for line in requirements:
@@ -133,8 +134,8 @@ def installed(package: str) -> str | None:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version up to the first part that does not begin with a digit: (1, 2) for "1.2rc1". So
-    two versions can be compared."""
+    """Return the numbers of a version up to the first part that does not begin with a digit, so that two versions can
+    be compared: (1, 2) for "1.2" and for "1.2rc1", which count as equal."""
     parts = (re.match(r"\d+", part) for part in version.split("."))
     return tuple(int(part[0]) for part in takewhile(bool, parts) if part)
 
@@ -161,8 +162,9 @@ def health(url: str, bar: ProgressBar) -> StoreHealth:
 
 
 def problems_of(needed: list[Package], extras: list[Extra], stores: list[tuple[str, StoreHealth]]) -> Iterator[Problem]:
-    """Yield each problem of the packages, the extras and the stores. `needed`: the packages that are always needed.
-    `stores`: each with its URL."""
+    """Yield each problem of the packages, the extras and the stores. An extra that is not installed is no problem, one
+    that is too old is. `needed`: the packages that are always needed. `stores`: each with the URL at which it was
+    looked for; `StoreHealth.url` has no password."""
     for package in needed:
         if package.installed is None or package.is_too_old:
             has = package.installed or "not installed"

@@ -16,8 +16,8 @@ _APPLICATION_ID = slice(68, 72)
 
 
 def stores_here() -> list[str]:
-    """Return the URLs of the stores of this folder, each once: first the one that was opened last to be filled, then
-    SQLite stores here and in `.transom`, by name.
+    """Return the stores of this folder, each once, as --store takes them: first the URL of the one that was opened last
+    to be filled (it may be elsewhere, or gone), then the paths of the SQLite stores here and in `.transom`, by name.
     """
     found = [url] if (url := last_store()) else []
     paths = sorted([*FOLDER.glob("*.db"), *Path().glob("*.db")])

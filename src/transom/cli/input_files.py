@@ -15,11 +15,13 @@ from transom.wire.dialect import Placed
 
 STDIN = Path("-")
 MAX_LISTED_FILES = 8
-"""More files than this have one line together, in place of a line each."""
+"""The most files of which an error has the names. In a report, more files than this have one line together, in place of
+a line each."""
 
 
 def check_files(files: Sequence[Path], out: Path | None = None) -> None:
-    """Check the files of a command line before anything is created. `out`: the file that the command will write.
+    """Check the files of a command line before anything is created. `-` (stdin) is not checked. `out`: the file that
+    the command will write; None if it writes none, or to stdout.
 
     Raises OSError if a file does not exist, InvalidSetting if `out` is one of the files or in one of the folders.
     """
@@ -36,21 +38,23 @@ def check_files(files: Sequence[Path], out: Path | None = None) -> None:
 
 
 def read_input(file: Path, format_name: str | None) -> Reader:
-    """Return the reader of the conversations of a file, a folder or stdin (`-`); iterate over it to get them.
+    """Return the reader of the conversations of a file, a folder or stdin (`-`). Nothing is read yet: iterate over it
+    to get the conversations.
 
-    `format_name`: None: the content decides. What is skipped is reported on stderr. Raises InvalidSetting for an
-    unknown format.
+    `format_name`: the name of the format; None: the content decides. What is skipped is reported on stderr. Raises
+    InvalidSetting for an unknown format.
     """
     source = sys.stdin.buffer if file == STDIN else file
     return read(source, format_name, on_skip=print_notice)
 
 
 def readable_conversations(records: Iterable[Recorded], file: Path) -> Iterator[tuple[Recorded, list[Placed]]]:
-    """Yield each conversation with the facts that follow its leading instructions, each with the position of its
-    message.
+    """Yield each conversation of `records` with the facts that follow its leading instructions, each fact with the
+    position of its message.
 
-    A conversation without messages is skipped, with a notice on stderr. So is an invalid one if `file`, from which the
-    conversations are, is a folder; in a single file it raises InvalidMessage.
+    `file`: where the conversations are from. A conversation without messages is skipped, with a notice on stderr. So is
+    one with a message that its dialect does not allow, if `file` is a folder; in a single file it raises
+    InvalidMessage.
     """
     for record in records:
         try:
@@ -72,7 +76,8 @@ def file_name(file: Path) -> str:
 
 
 def named_files(files: Sequence[Path]) -> str:
-    """Return the files of a command line as an error names them: "a.jsonl, b.jsonl and 4 more"."""
+    """Return the files of a command line as an error names them: the paths of the first `MAX_LISTED_FILES` (8), each
+    once, and how many more there are ("data/a.jsonl, …, data/h.jsonl and 3 more"). `-` is "stdin"."""
     return listed([one_line(file_name(file)) for file in dict.fromkeys(files)], MAX_LISTED_FILES)
 
 
@@ -83,9 +88,9 @@ def short_name(name: str) -> str:
 
 def summary_lines(files: Sequence[tuple[str, Mapping[str, int]]]) -> Iterator[str]:
     """Yield a line for each file: "3 conversations from session.jsonl (Claude Code session)". More than
-    MAX_LISTED_FILES files have one line together.
+    MAX_LISTED_FILES (8) files have one line together.
 
-    `files`: names, each with its number of conversations by format.
+    `files`: paths as texts (`file_name`), each with its number of conversations by the name of the format.
     """
     if len(files) > MAX_LISTED_FILES:
         total = sum((Counter(formats) for _, formats in files), Counter[str]())

@@ -40,8 +40,9 @@ def program_name() -> str:
 def command_for(name: str, *arguments: object, store: str | None, options: Sequence[object] = ()) -> str:
     """Return a command line as the user can type it here, quoted for the shell.
 
-    `name`: of the command. `arguments`: what follows it. `options`: further words of the command line, one by one:
-    `["--at", 3]`. `store`: the value of --store that was given, None if none was; a password in it is left out.
+    `name`: of the command. `arguments`: what follows it, not quoted yet. `options`: further words of the command line,
+    one by one: `["--at", 3]`. `store`: the value of --store that was given, None if none was; a password in it is left
+    out. Unprintable characters become blanks.
     """
     given = [str(one) for one in options] + (["--store", without_password(store)] if store is not None else [])
     values = [str(one) for one in arguments]

@@ -16,8 +16,8 @@ from transom.wire.dialects import dialect_named, dialect_of_log
 
 
 def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) -> Budget:
-    """Return the budget with this number of tokens. `tokens` None: as many as the limit of the conversation's last
-    request; raises InvalidSetting if there was no request.
+    """Return the budget with this number of tokens as its context, and no reserve. `tokens` None: as many as the limit
+    of the conversation's last request; raises InvalidSetting if there was no request.
     """
     if tokens is None:
         tokens = last_limit(log)
@@ -27,15 +27,17 @@ def budget_of(log: StoredLog, tokens: int | None, prices: Prices | None = None) 
 
 
 def last_limit(log: StoredLog) -> int | None:
-    """Return the limit of tokens that the last request was planned with; None if there was no request."""
+    """Return the limit of tokens that the last request was planned with; None if there was no request. Reads the whole
+    log."""
     return next((entry.body.limit for entry in reversed([*log.read()]) if isinstance(entry.body, Sent)), None)
 
 
 def open_conversation(
     log: StoredLog, budget: Budget, policy: str, *, dialect: str | None = None, summarizer: SummarizedBy | None = None
 ) -> Conversation:
-    """Open the conversation of a log, with tokens counted by o200k_base. `dialect`: its name; None: the one for which
-    the entries were counted, else OpenAI Chat. Raises InvalidSetting for an unknown policy or dialect."""
+    """Open the conversation of a log, with tokens counted by o200k_base. `policy`: its name, with settings. `dialect`:
+    its name; None: the one for which the entries were counted, else OpenAI Chat. Raises InvalidSetting for an unknown
+    policy or dialect. Closing the conversation does not close the store of `log`."""
     return Conversation(
         log,
         budget=budget,

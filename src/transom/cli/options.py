@@ -10,7 +10,8 @@ from typer import Argument, BadParameter, Option
 
 
 def entry_number(reference: str | int) -> int:
-    """Parse the seq of an entry: "412", "entry 412" or "[entry 412]". Raises BadParameter for any other text."""
+    """Parse the seq of an entry: "412", "entry 412" or "[entry 412]", or the number itself. Raises BadParameter for any
+    other text, also for a negative number. Whether there is such an entry is not checked."""
     match = re.fullmatch(r"\[?(?:entry\s+)?(\d{1,15})\]?", str(reference).strip(), re.ASCII | re.IGNORECASE)
     if match is None:
         raise BadParameter(f"{str(reference)[:40]!r} is no entry: write 412, or entry 412")
@@ -18,7 +19,7 @@ def entry_number(reference: str | int) -> int:
 
 
 def tokens(text: str | int) -> int:
-    """Parse a number of tokens: 128000, 128k or 1m. Raises BadParameter for any other text."""
+    """Parse a number of tokens: 128000, 128k (128,000) or 1m (1,000,000). Raises BadParameter for any other text."""
     from transom.core.budget import parse_token_count  # noqa: PLC0415 - nothing slow is imported before a command runs
     from transom.errors import InvalidSetting  # noqa: PLC0415 - likewise
 

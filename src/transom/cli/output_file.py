@@ -23,8 +23,9 @@ def output_file(path: Path) -> Generator[IO[bytes]]:
     """Open the file at `path` for writing during the block; `-` is stdout.
 
     The file is written as `.NAME.part`, compressed if its name ends in `.gz`, and renamed if the block ends well. If
-    the block fails, the part is removed, and an older file stays. A pipe or a device is written directly. Raises
-    OSError that names `path`.
+    the block fails, the part is removed, and an older file stays. Only the owner may read a new file. A pipe or a
+    device is written directly. At a terminal, what the block writes is printed at its end, with a JSON escape for each
+    unprintable character. Raises OSError that names `path`.
     """
     if path == STDOUT:
         with _for_terminal(sys.stdout) if sys.stdout.isatty() else nullcontext(sys.stdout.buffer) as file:

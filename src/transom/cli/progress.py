@@ -27,9 +27,10 @@ LABEL = TextColumn("{task.description}", markup=False)
 
 
 class ProgressBar:
-    """A context with a progress bar, which shows what is being done and which share of the work is done.
+    """A context with a progress bar on stderr, which shows what is being done and which share of the work is done.
 
-    The bar appears after DELAY seconds. Until `update` is called, it says "reading", and a share of 0.
+    The bar appears after DELAY (1) seconds, and only if stderr is a terminal; it is gone at the end of the block. Until
+    `update` is called, it says `label` and a share of 0. `columns`: of rich, in place of the usual ones.
     """
 
     def __init__(self, *columns: ProgressColumn, label: str = "reading") -> None:
@@ -66,7 +67,8 @@ class ProgressBar:
 
 
 def at_work(label: str) -> ProgressBar:
-    """A context that shows what is being done, and for how long, from DELAY seconds on until the block ends.
+    """A context that shows `label`, what is being done, and for how long, from DELAY (1) seconds on until the block
+    ends; only if stderr is a terminal.
 
     This is for work of which nobody knows the share that is done. The block must not print.
     """

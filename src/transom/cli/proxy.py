@@ -24,9 +24,9 @@ def needs_proxy(command: str) -> None:
 
 
 def opened_gateway(store: str, budget: int | None, policy: str, on_error: OnError) -> Gateway:
-    """Open the gateway for the command `proxy` or `run`. Its store becomes the one that commands without --store use.
-    `store`: a URL or a path; `.transom` is created if the store is in it. `budget`: None: the context size of each
-    request's model. Raises what `Gateway` raises."""
+    """Open the gateway for the command `proxy` or `run`; the caller closes it. Its store becomes the one that commands
+    without --store use. `store`: a URL or a path; `.transom` is created if the store is in it. `budget`: tokens; None:
+    the context size of each request's model. Raises what `Gateway` and `make_folder` raise."""
     if Path(store_path(store)).is_relative_to(FOLDER):
         make_folder()
     gateway = Gateway(store, budget=budget, policy=policy, on_error=on_error)

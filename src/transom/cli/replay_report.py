@@ -200,16 +200,17 @@ Sizes = Sequence[int | None]
 
 
 def sawtooth(sizes: Sizes, budget: int, *, width: int, height: int = 9) -> list[str]:
-    """Return the lines of a chart with a bar for the window of each call. A line has at most `width` columns, unless
-    that leaves fewer than 8 for the bars.
+    """Return the lines of a chart with a bar for the window of each call, and a "×" for a call that was refused. A line
+    has at most `width` columns, unless that leaves fewer than 8 for the bars.
 
-    `budget`: is drawn as a line at the top, unless a window is larger; `height`: the rows of the bars. If there are
-    more calls than columns, a column shows the largest window of its calls.
+    `sizes`: tokens; None for a refused call. `budget`: tokens; the line at the top stands for it, unless a window is
+    larger: then for that window. `height`: the rows of the bars. If there are more calls than columns, a column shows
+    the largest window of its calls.
     """
-    label = f"{budget:,}"
+    top = max([budget, *(size for size in sizes if size is not None)])
+    label = f"{top:,}"
     margin = len(label)
     columns = _columns(sizes, max(8, width - margin - 2))
-    top = max(budget, *(size or 0 for size in columns))
     heights = [None if size is None else max(1, size * height * 8 // top) for size in columns]
     lines = [f"{label} ┬{'─' * len(columns)}"]
     for row in range(height - 1, -1, -1):

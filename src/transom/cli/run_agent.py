@@ -76,8 +76,9 @@ def run(options: Run) -> int:
 def with_base_urls(environment: Mapping[str, str], url: str, upstream: str) -> dict[str, str]:
     """Return a copy of the environment in which the base URLs of Anthropic, OpenAI and Gemini are that of our proxy.
 
-    `url`: of our proxy; requests to it do not go through an HTTP proxy of the machine (`no_proxy`). `upstream`: where
-    our proxy sends the requests; the URL for OpenAI has its path, or /v1 if it has no path or is Anthropic's.
+    `url`: of our proxy, without a path and a slash at its end; requests to it do not go through an HTTP proxy of the
+    machine (`no_proxy`). `upstream`: the URL to which our proxy sends the requests. The base URL for OpenAI has the
+    path of `upstream` behind `url`, or /v1 if `upstream` has no path or is Anthropic's.
     """
     path = "" if upstream.startswith(UPSTREAMS[ANTHROPIC]) else upstream.partition("://")[2].partition("/")[2]
     openai = f"{url}/{path.strip('/') or 'v1'}"

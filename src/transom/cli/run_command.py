@@ -20,10 +20,11 @@ COMMANDS = commands
 
 
 def run_command(args: Sequence[str] | None) -> int:
-    """Parse and run a command line, and return the exit code. `args`: None for those of the process.
+    """Run a command line and return its exit code. `args`: the words behind `transom`; None: those of the process.
 
-    An expected error is printed as one line; the exit code is 2 then. Raises KeyboardInterrupt, and errors that are
-    bugs.
+    An expected error (a wrong command line, a TransomError, an OSError) is printed as one line on stderr, and gives
+    exit code 2. If the reader of stdout has closed the pipe, the exit code is 0. Raises only KeyboardInterrupt, and
+    errors that are bugs.
     """
     notices = _Notices(logging.WARNING)
     logging.getLogger("transom").addHandler(notices)

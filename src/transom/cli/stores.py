@@ -81,7 +81,9 @@ class StoreOnDemand:
 def store_to_fill(store: str | None, own: Path) -> Generator[Store]:
     """Yield a `StoreOnDemand` during the block.
 
-    `store`: its URL. None: it is `own`, a store of the folder `.transom`, and that folder is created.
+    `store`: its URL or path. None: it is `own`, the path of a store in the folder `.transom`, and that folder is
+    created at once. The store itself is opened, and created, when the block first uses it; it is closed at the end of
+    the block.
     """
     if store is None:
         make_folder()
@@ -127,7 +129,8 @@ def store_url(store: str | None) -> str:
 
 
 def last_store() -> str:
-    """Return the URL of the store that was filled last in this folder; empty if there is none."""
+    """Return the URL of the store that was opened last in this folder to be filled; empty if none was. The store may be
+    gone."""
     return LAST_STORE.read_text(encoding="utf-8").strip() if LAST_STORE.is_file() else ""
 
 

@@ -29,12 +29,13 @@ def prepare_streams() -> None:
 
 def one_line(text: str) -> str:
     """Return a text from outside as one line that cannot move the cursor, ring the bell or change colours: each
-    unprintable character becomes a blank, and the blanks at both ends are cut."""
+    unprintable character (line ends and tabs too) becomes a blank, and the blanks at both ends are cut. The line may be
+    of any length."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Format a number with its noun: "1 entry", "2 entries". `plural`: the noun with an "s" if not given."""
+    """Format a number with its noun: "1 entry", "1,200 entries". `plural`: the noun with an "s" if not given."""
     return f"1 {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
@@ -48,11 +49,11 @@ def minute_of(at: float) -> str:
 
 
 def is_confirmed(question: str, *, yes: bool, why: str) -> bool:
-    """Ask a question before something that cannot be taken back, and return whether the user answers yes. It is printed
-    on stderr, as stdout is for results.
+    """Ask a question before something that cannot be taken back, and return whether the user answers "y" or "yes". The
+    question is printed on stderr, as stdout is for results; " [y/N]" follows it.
 
-    `yes`: do not ask, and return True, because the command line has --yes. Raises InvalidSetting if stdin is no
-    terminal; the message begins with `why`.
+    `yes`: do not ask, and return True, because the command line has --yes. If stdin is no terminal, nobody can be
+    asked: raises InvalidSetting, with a message that begins with `why`.
     """
     if yes:
         return True
@@ -69,7 +70,8 @@ def may_forget(what: str, name: str, *, yes: bool, them: str = "it") -> bool:
     nothing was removed.
 
     `what`: describes what is forgotten, for the question; `name`: names it in the error; `them`: the pronoun for it.
-    `yes`: do not ask, and return True. Raises InvalidSetting if stdin is no terminal.
+    `yes`: do not ask, and return True. Without it, raises InvalidSetting if stdin is no terminal. Nothing is removed
+    here.
     """
     if is_confirmed(f"{what}. Forget {them} for good?", yes=yes, why=f"forgetting {name} cannot be undone"):
         return True
@@ -87,9 +89,10 @@ def forget_typed_input() -> None:
 
 
 def print_notice(line: str) -> None:
-    """Print one line on stderr: an error, or what a user should know.
+    """Print one line on stderr, behind "transom: ": an error, or what a user should know.
 
-    Control characters of names in it become spaces.
+    Line ends and control characters in it become blanks, and several blanks become one. If stderr cannot be written,
+    nothing is raised.
     """
     try:
         sys.stderr.write(f"transom: {' '.join(one_line(line).split())}\n")

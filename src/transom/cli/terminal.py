@@ -80,7 +80,8 @@ def print_wrapped(console: Console, *pieces: Piece, indent: int = 0) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text from outside as it is, on stdout. Control characters other than line ends and tabs are escaped."""
+    """Print a text from outside on stdout, and a line end behind it. Control characters other than line ends and tabs
+    are escaped; the rest stays as it is, lines of any length too."""
     for line in text.split("\n"):
         sys.stdout.write("\t".join(map(escaped, line.split("\t"))) + "\n")
 
@@ -92,8 +93,8 @@ def print_json(value: Any, *, aside: bool = False) -> None:
 
 
 def json_escaped(text: str) -> str:
-    """Return JSON with an escape for each character that is not printable. Line ends stay, as they are between
-    values."""
+    """Return a text that is JSON with an escape for each character that is not printable, so that it means the same.
+    Line ends stay: in JSON they are only between values."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

@@ -42,8 +42,8 @@ class ComparedRow(Struct, frozen=True, kw_only=True):
     """One policy in a context window of `tokens`.
 
     `figures`: by name, what `verdict` judges a policy by; their `cost` is a share of what sending the whole history
-    costs. `dollars`: the price of all input tokens; None if no price is known. Both are None until all calls of the
-    policy are replayed.
+    costs. `dollars`: the price of all input tokens; None if no price is known. Both are None until all calls of this
+    row are replayed.
     """
 
     policy: str
@@ -95,8 +95,9 @@ class Comparison:
         self._lock = Lock()
 
     def page(self, first: int) -> ComparisonPage:
-        """Work on the comparison for `SECONDS_OF_WORK`, then return all rows, and the points from number `first` (from
-        0) on. Call it again until `sentence` is not None. It raises what replaying the conversation raises."""
+        """Work on the comparison for `SECONDS_OF_WORK` (0.25), then return all rows, and the points from index `first`
+        on: the number of points that the caller has already. Call it again until `sentence` is not None. Raises what
+        replaying the conversation raises; then the comparison is never done."""
         stop = monotonic() + SECONDS_OF_WORK
         with self._lock:
             for _ in self._work:
@@ -135,12 +136,13 @@ class Comparisons:
         self._lock = Lock()
 
     def get(self, name: str, policies: Sequence[str], windows: Sequence[int], entries: int, model: str) -> Comparison:
-        """Return the comparison of a conversation with these settings: the one that is kept, or a new one. `windows`:
-        in tokens. `entries`: how many entries the page knows; a conversation that has grown is compared anew. `model`:
-        "provider:model", for prices.
+        """Return the comparison of a conversation with these settings: the one that is kept, or a new one, for which
+        nothing is replayed yet. MOST_COMPARISONS (4) are kept. `windows`: the tokens of each. `entries`: how many
+        entries the caller knows; with another number, the conversation is compared anew. `model`: "provider:model", for
+        prices.
 
-        Raises InvalidSetting for no pair of a policy and a window or more than MOST_PAIRS, for an unknown policy, and
-        for a conversation without messages.
+        Raises InvalidSetting for no pair of a policy and a window or more than MOST_PAIRS (12), for an unknown policy,
+        and for a conversation without messages.
         """
         key = name, entries, tuple(policies), tuple(windows), model
         with self._lock:

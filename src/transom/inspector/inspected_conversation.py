@@ -45,8 +45,9 @@ class Action(Struct, frozen=True, kw_only=True):
 
     - `do`: "pin" an entry; "undo" an edit, or without a number the last compaction; "compact"; or "request", only to
       look at the next request.
-    - `entry`: which entry or edit. `why`: the reason, which `explain` shows.
-    - `tokens`: the context window to plan for; None: the limit of the last request. `policy`: its name.
+    - `entry`: which entry or edit; a pin needs it. `why`: the reason of a pin or an undo, which `explain` shows.
+    - `tokens`: the context window to plan for; None: the limit of the last request. `policy`: the name of the policy
+      of a compaction or a request.
     """
 
     do: Literal["pin", "undo", "compact", "request"]
@@ -62,8 +63,8 @@ class DryRun(Struct, frozen=True, kw_only=True):
     - `entries`: how many entries the log had. `number`: names the dry run for the pages of its window.
     - `tokens`, `messages`: the size of the window before and after, the tokens as its provider counts them. `limit`:
       the tokens that it is planned for.
-    - `edits`: how many of each kind. `saved_tokens`: how many tokens fewer every later request has. `broken_tokens`:
-      those of the cached prefix that are lost once.
+    - `edits`: how many edits and summaries it would append, by kind; empty if none. `saved_tokens`: how many tokens
+      fewer every later request has. `broken_tokens`: those of the cached prefix that are lost once.
     """
 
     entries: int
@@ -82,7 +83,8 @@ class EntryData(Struct, frozen=True, kw_only=True):
 
     `entry`: its seq. `at`: when it was appended, in seconds since the epoch. `role`: who said it; for an entry that is
     no fact, its kind. `tokens`: its size as Transom counts. `pieces`: the pieces of its message, each from the
-    character that was asked for; a long piece is cut.
+    character that was asked for, and at most `CHARACTERS_OF_ENTRY` characters of it. An entry that is no fact has one
+    piece: the text of a fold or a summary, else its fields as JSON.
     """
 
     entry: int
@@ -126,8 +128,9 @@ class InspectedConversation:
     # ---- the calls
 
     def calls(self) -> tuple[list[CallFigures], CallTable]:
-        """Return the figures of all calls of the conversation that the store has now, and the table of calls that they
-        are from, which also says how many entries were read."""
+        """Return the figures of all calls of the conversation that the store has now, and the table that they are from:
+        `length` says how many entries were read. The list is a copy; the table is not: later calls of this method
+        change it."""
         with self._lock:
             self._counting.refresh()
             self._table.add(self._counting.read(self._table.length))
@@ -144,8 +147,8 @@ class InspectedConversation:
         """Return the window of a call, with a page of its rows: `first` and `count` as in `WindowReader.data`.
 
         `call`: counted from 1, from the last call (−1) if negative; None: the window of the log as it is now. The first
-        such window may come from the snapshot: then it is not compared with the call before. Raises InvalidSetting if
-        there is no such call.
+        window that is asked for with None may come from the snapshot, which is fast: then it is not compared with the
+        call before, and `WindowData.change` is None. Raises InvalidSetting if there is no such call.
         """
         with self._views_lock:
             if call is None and self._views is None and not self._is_asked:
@@ -181,8 +184,8 @@ class InspectedConversation:
             return missing_names(self._view(call))
 
     def entry(self, seq: int, start: int = 0) -> EntryData:
-        """Return entry `seq`, each of its pieces from the character `start` on. Raises InvalidSetting if there is no
-        such entry."""
+        """Return entry `seq`, each of its pieces from the character `start` on; a shorter piece has an empty text then.
+        Raises InvalidSetting if there is no such entry."""
         with self._views_lock:
             views = self._refreshed()
             if not 0 <= seq < views.now.length:
@@ -212,7 +215,7 @@ class InspectedConversation:
 
     def try_action(self, action: Action) -> DryRun:
         """Return what an action would do to the log as it is now. Nothing is written; the window that the action would
-        make is kept for `tried_window`.
+        make is kept for `tried_window`, until MOST_DRY_RUNS (8) others were tried.
 
         Raises what the `Conversation` method of this action raises. Raises InvalidSetting for a pin without an entry,
         and for a compaction or a request if neither the action nor an earlier request says how many tokens to plan for.
@@ -308,7 +311,8 @@ class InspectedConversations:
             return self._open[name]
 
     def close(self, name: str) -> None:
-        """Drop this conversation, because the store has forgotten it. Nothing happens if it is not open."""
+        """Drop this conversation, because the store has forgotten it. Nothing in the store changes. Nothing happens if
+        it is not open."""
         with self._lock:
             self._open.pop(name, None)
 

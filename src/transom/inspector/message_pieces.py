@@ -27,7 +27,8 @@ class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One piece of a message: a text, reasoning, a call, or the description of an image or a file.
 
     `text`: what is shown of the piece, from its character `start` on; of a call its arguments. `length`: how many
-    characters the whole piece has. `name`: for a call, the name of the tool; else empty, or a label.
+    characters the whole piece has. `name`: for a call, the name of the tool; "tools" for the list of tools in a head;
+    else empty.
     """
 
     kind: Kind
@@ -38,14 +39,15 @@ class MessagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def pieces_from(fact: Fact, start: int) -> Iterator[MessagePiece]:
-    """Yield the pieces of a fact: of each at most `CHARACTERS_OF_ENTRY` characters, from the character `start` on."""
+    """Yield the pieces of a fact: of each at most `CHARACTERS_OF_ENTRY` (20,000) characters, from the character `start`
+    on. A shorter piece has an empty text."""
     stop = start + CHARACTERS_OF_ENTRY
     for kind, text, name in whole_pieces(fact):
         yield MessagePiece(kind=kind, text=text[start:stop], length=len(text), start=start, name=name)
 
 
 class PieceLimit(Struct, frozen=True):
-    """How many of the first characters and lines of each piece a window shows."""
+    """How many of the first characters and lines of each piece a window shows: whichever limit is reached first."""
 
     characters: int = CHARACTERS_IN_WINDOW
     lines: int = LINES_IN_WINDOW

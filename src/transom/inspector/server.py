@@ -200,8 +200,8 @@ class Inspector:
 
 def list_page(store: Store, query: str, first: int, count: int) -> ListPage:
     """Return a page of the conversations whose names contain every word of the query, in upper or lower case, the one
-    that was created last first: at most `count` of them, and never more than MOST_LISTED, from index `first` on. An
-    empty query finds all."""
+    that was created last first: at most `count` of them, and never more than MOST_LISTED (200), from index `first` on.
+    An empty query finds all. A conversation that is forgotten meanwhile is left out of the page."""
     names = store.names()
     words = query.casefold().split()
     found = [name for name in reversed(names) if all(word in name.casefold() for word in words)]
@@ -226,8 +226,8 @@ class Query:
         return [each for each in self.text(name).split(",") if each]
 
     def number(self, name: str, default: Any) -> Any:
-        """Return the parameter `name` as a whole number; `default` if it is not given or empty. Raises InvalidSetting
-        for anything else, and from 2**53 on."""
+        """Return the parameter `name` as a whole number, which may be negative; `default` if it is not given or empty.
+        Raises InvalidSetting for anything else, and for a number of 2**53 or more, as the page cannot hold it."""
         given = self._given.get(name, "")
         return _whole_number(name, given) if given else default
 
@@ -276,8 +276,9 @@ def listen(port: int) -> socket.socket:
 def serve(
     inspector: Inspector, listening: socket.socket, *, conversation: str | None, ready: Callable[[str], None]
 ) -> None:
-    """Serve on this socket until the process is interrupted, and close it then. `ready`: called with the one-time link.
-    `conversation`: the one that the link shows first; None: the list."""
+    """Serve on this socket until Ctrl-C; then close the socket and return. `ready`: called once with the one-time link,
+    before the first request is answered. `conversation`: the name of the one that the link shows first; None: the
+    list."""
     port, token = listening.getsockname()[1], token_urlsafe(24)
     shown = "" if conversation is None else f"#id={url_quote(conversation, safe='')}"
     config = uvicorn.Config(inspector.app(port=port, token=token), log_level="warning", access_log=False)

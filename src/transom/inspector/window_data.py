@@ -51,8 +51,10 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `is_cached`: the message is in the prefix that this window shares with the one before. `is_new`: the window before
       did not have it. `is_changed`: the window before showed it in another way. `is_pinned`: a pin keeps it.
       `is_failed`: it is the result of a failed call.
-    - `tool`: of a result, the name of the tool. `first`, `last`, `turns`: of a fold, the entries and the number of the
-      turns that it stands for.
+    - `tool`: of a result, the name of the tool. `first`, `last`, `turns`: of a fold, the first and the last entry of
+      the turns that it stands for, and their number; 0 for other rows.
+
+    All sizes are tokens as Transom counts.
     """
 
     entry: int
@@ -116,7 +118,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 class Left(Struct, frozen=True, kw_only=True):
     """How much a window leaves out. `folded`: how many units are behind folds and not pinned. `folded_tokens`: the size
-    of everything that the folds stand for. `dropped`: how many entries are in no window at all."""
+    of everything that the folds stand for, pinned units too. `dropped`: how many entries are in no window at all."""
 
     folded: int
     folded_tokens: int
@@ -133,7 +135,8 @@ class WindowData(Struct, frozen=True, kw_only=True):
       None if it has the whole window before, or if there is none.
     - `costs`: the costs by which the compaction before this call was chosen; None without prices. For the window as it
       is now, these are the costs of the last call.
-    - `change`: how it differs from the one before; None if it was not compared. `left`: what is not in the window.
+    - `change`: how it differs from the one before; in the first call, everything is new. None if it was not compared.
+      `left`: what is not in the window.
     - `sizes`: of every row the tokens, the state, whether it is cached, and whether it is new or changed, for a picture
       of the whole.
     - `first_row`: the index of the first of `rows`.
@@ -191,9 +194,10 @@ class WindowReader:
 
     def data(self, first: int | None = None, count: int = ROWS_OF_PAGE, most: PieceLimit = SHORT_PIECES) -> WindowData:
         """Return the window, with at most `count` of its rows, from index `first` on. `first` None: from two rows
-        before the first row that is new or changed; if there is no such row, the last rows.
+        before the first row that is new or changed, or earlier if fewer than `count` rows would follow; if there is no
+        such row, the last rows. An index below 0 counts as 0; one behind the end gives no rows.
 
-        `most`: how much of each piece of a message a row has.
+        `most`: how much of each piece of a message a row has; the rest is cut without a mark.
         """
         items, view = self._items, self._view
         is_different = [item.is_new or item.is_changed for item in items]

@@ -41,8 +41,8 @@ html, body { height: auto; }
 
 def window_html(views: CallViews, call: int | None) -> str:
     """Return the window of a call as one HTML page. `call`: from 1, or from the last call (-1) if negative; None: the
-    window of the log as it is now. At most MOST_ROWS messages are in the page. Raises InvalidSetting if there is no
-    such call."""
+    window of the log as it is now. Only the first MOST_ROWS (5,000) messages are in the page; a line at its end
+    says how many more there are. Raises InvalidSetting if there is no such call."""
     data = reader_of_call(views, call).data(0, MOST_ROWS, PIECE_LIMIT)
     what = "the window as it is now" if views.calls else "everything in the log, before the first request"
     if call is not None:

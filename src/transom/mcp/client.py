@@ -54,19 +54,21 @@ class McpServer(Toolset):
     `server`: a URL (streamable HTTP), a command as one text or a list (stdio), or anything that `mcp.Client` takes. A
     run starts the server and ends it. To keep it for several runs, open it yourself: `with files:`.
 
-    - `name`: the prefix of a tool whose name another tool has too; by default the server's own name.
-    - `headers`: of each HTTP request to a URL.
-    - `env`, `cwd`: of the command, beside the few variables that the official client passes on.
-    - `allowed_tools`: the only tools that the model has, by the names that the server uses.
+    - `name`: the prefix of a tool whose name another tool has too (`NAME_TOOL`); by default the server's own name.
+    - `headers`: of each HTTP request; only for a URL.
+    - `env`, `cwd`: only for a command. The command gets `env` beside the few variables that the official client passes
+      on, not all variables of this process.
+    - `allowed_tools`: the only tools that the model has, by the names that the server uses; None: all.
     - `needs_approval`: the tools whose calls a person must approve, by these names, or True for all.
-    - `timeout`: seconds for each call. `start_timeout`: seconds for the start.
+    - `timeout`: seconds for each call; then the call has failed. `start_timeout`: seconds for the start.
 
     What a tool returns is logged as it came: texts, images, structured content, and whether it failed. A server that
     dies or is silent makes the call a failed one. A tool whose name or schema no provider would take is left out, with
     a warning.
 
     Raises InvalidSetting for a wrong setting. Opening it raises ToolsUnavailable if the server does not start, and
-    InvalidSetting if `allowed_tools` or `needs_approval` name a tool that it does not have.
+    InvalidSetting if the package `mcp` is missing, or if `allowed_tools` or `needs_approval` name a tool that the
+    server does not have.
     """
 
     def __init__(

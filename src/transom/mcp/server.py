@@ -255,7 +255,7 @@ def make_server(store: Store, *, user_id: str | None = None, write: bool = False
 
     `user_id`: serve the conversations and the memory of this user; None serves those that have no user. All other
     conversations are answered as if they did not exist. `write`: also give the tools that edit the memory; without it
-    the server changes nothing.
+    the server changes nothing. The server does not close the store. Over HTTP anybody may ask it: see `with_token`.
     """
     tools = StoreTools(store, user_id=user_id)
     server = _Server("transom", instructions="Stored conversations of agents. `list` names them.")
@@ -291,8 +291,9 @@ App = Callable[[Any, Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]
 
 
 def with_token(app: App, token: str) -> App:
-    """Return an ASGI app that hands HTTP requests with this bearer token to `app`, and answers all others with 401.
-    What is no HTTP request, such as the events of `lifespan`, goes to `app` unchecked."""
+    """Return an ASGI app that hands HTTP requests with this bearer token to `app`, and answers all others with 401. The
+    header must be `authorization: Bearer TOKEN`, exactly. What is no HTTP request (the events of `lifespan`, but also a
+    WebSocket) goes to `app` unchecked."""
     expected = f"Bearer {token}".encode()
 
     async def checked(scope: Any, receive: Receive, send: Callable[[Any], Awaitable[None]]) -> None:

@@ -75,8 +75,8 @@ class AuditedCompaction(Struct, frozen=True, kw_only=True):
       that the model was left with.
     - `is_readable`: whether the recorded file has that text. If not, only `tokens_before` and `repeated` say something.
     - `requests`, `files`, `decisions`: how many messages of the user, changed files, and sentences with a decision
-      there were. `lost_requests`, `lost_decisions`: those of which the text has less than the share `KEPT_SHARE` of the
-      key words. `lost_files`: those that the text does not name.
+      there were. `lost_requests`, `lost_decisions`: those of which the text has less than the share `KEPT_SHARE` (60%)
+      of the key words. `lost_files`: those that the text does not name.
     - `repeated`: the calls after this compaction, and before the next one, that had the same tool, arguments and result
       before this compaction.
     """

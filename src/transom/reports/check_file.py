@@ -35,12 +35,14 @@ class Check(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     - `contains`: a text that the windows must contain. Blanks and line ends in a row count as one blank.
     - `matches`: a regular expression (RE2) that must match within a line of the windows.
     - `at`: for these two, the numbers of the calls to look at, from 1, or from the last one if negative. By default all
-      calls after the text was said. A conversation in which it never was said is passed over, unless `conversation`
-      names it.
-    - `max_tokens`: the most tokens of a window. `max_cost`: the most that the input of all calls of a conversation may
-      cost, in US dollars. `min_cached_share`: the least share of the tokens of a conversation's calls that is read from
-      the prompt cache.
+      calls after the text was said. A call in `at` before that fails. A conversation in which the text never was said
+      is passed over, unless `conversation` names it.
+    - `max_tokens`: the most tokens of a window, as a number or a text ("32k"). `max_cost`: the most that the input of
+      all calls of a conversation may cost, in US dollars. `min_cached_share`: the least share (0 to 1) of the tokens of
+      a conversation's calls that is read from the prompt cache.
     - `conversation`: the id of the only conversation to look at; by default all are looked at.
+
+    Only `read_check_file` checks these rules.
     """
 
     name: str = ""
@@ -109,7 +111,8 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
 
 def read_check_file(path: Path, *, budget: int | None = None) -> CheckFile:
     """Read a file of checks, and make sure that its settings have a meaning and that its `files` exist. Every check
-    gets a name. `budget`: tokens, in place of the budget in the file, which then needs none.
+    gets a name, which no other check in the file has, and `max_tokens` becomes a number. `budget`: tokens, in place of
+    the budget in the file, which then needs none.
 
     Raises OSError if the file cannot be read; InvalidSetting, with the path, for anything that is wrong in it.
     """
@@ -164,8 +167,8 @@ def _named(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def check_files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths, with each folder replaced by the files in it and in the folders below it whose names end in
-    `.check.toml`, sorted. Other paths are returned as they are.
+    """Return the paths in their order, with each folder replaced by the files in it and in the folders below it whose
+    names end in `.check.toml`, sorted. Other paths are returned as they are, also if no file is there.
 
     Raises InvalidSetting if a folder has none.
     """

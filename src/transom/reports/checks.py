@@ -45,8 +45,8 @@ class HidingEdit(Struct, frozen=True, kw_only=True):
     """An edit by which a text left the windows, or by which the cached prefix was broken.
 
     `entry`: the seq of the edit. `kind`: "fold" or "trim". `covers`: the entries that it hides, in words. `why`: the
-    step of the policy that made it. `plan`: the seq of the first entry of the plan that decided it; None if a person
-    did.
+    step of the policy that made it. `plan`: the seq of the first entry of the plan that decided it; None if no plan did
+    (a person, a program, or the client that shortened a message).
     """
 
     entry: int
@@ -140,10 +140,11 @@ def run_checks(
 ) -> Checked:
     """Replay the conversations of a file of checks, and judge every check.
 
-    A check that fails raises nothing: see `Checked.failed`. A check also fails if none of the conversations has its
-    text. `policy`: used in place of the one in the file. (For another budget see `read_check_file`.) `on_progress`: see
-    `OnProgress`. Raises what reading the conversations raises, and InvalidSetting for a wrong setting of the file and
-    for an unknown `policy`.
+    `file`: as `read_check_file` returns it: results are found by the names that it gives to the checks. A check that
+    fails raises nothing: see `Checked.failed`. A check also fails if none of the conversations has its text, or if
+    there is none. `policy`: used in place of the one in the file. (For another budget see `read_check_file`.)
+    `on_progress`: see `OnProgress`. Raises what reading the conversations raises, and InvalidSetting for a wrong
+    setting of the file and for an unknown `policy`.
     """
     chosen = policy_named(file.policy if policy is None else policy)
     limits = Budget(context=file.budget_tokens, prices=Prices.named(file.prices))

@@ -28,10 +28,12 @@ def recorded_calls(
     log: StoredLog | None = None,
     summarizer: SummarySettings | None = None,
 ) -> Iterator[RecordedCall]:
-    """Yield each call of a conversation with the window that the policy gives it, in order.
+    """Yield each call of a conversation with the window that the policy gives it, in order. No model is asked for the
+    calls: the recorded replies are taken.
 
     A call for which no window fits has None as window, the reason in `refused`, and an empty request.
-    `RecordedCall.seconds` is CPU time of this thread, without the time in which the reply is appended.
+    `RecordedCall.seconds` is CPU time of this thread, without the time in which the reply is appended. Until the
+    iterator is exhausted or closed, it holds the lease of `log`.
 
     `dialect`: the API that windows are built for; None: the one that the conversation was recorded with. `log`: an
     empty log in which the conversation is stored; None: one in memory. `summarizer`: writes summaries; None: nobody
@@ -67,7 +69,8 @@ def recorded_calls(
 
 
 def judge_of(record: Recorded, budget: Budget) -> Judge:
-    """Return a judge, which makes the figures of a policy from the calls of this conversation under this budget. The
-    messages of the conversation must be in OpenAI Chat (`as_openai_chat`): that is not checked."""
+    """Return a judge, which makes the figures of a policy from the calls of this conversation under this budget: give
+    it each call of `recorded_calls` with `add`, and then ask for `result`. The messages of the conversation must be in
+    OpenAI Chat (`as_openai_chat`): that is not checked."""
     injected = record.injected_in(record.facts()[1])
     return Judge(record.messages, budget=budget.usable, counter=o200k(), injected=injected)

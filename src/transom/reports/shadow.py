@@ -180,9 +180,9 @@ def run_shadow(
 ) -> Shadow:
     """Ask the model three times at each call of the sample, and compare the answers.
 
-    `plan`: made by `plan_shadow` with the same arguments as here. `on_answer`: called with the number of answers so
-    far. A call of which one answer fails is left out and counted. Raises ProviderError if the very first request fails,
-    since the others would too.
+    `plan`: made by `plan_shadow` with the same arguments as here. `on_answer`: called after each answer with the number
+    of answers so far. If the provider fails at one of the three answers, the call is left out and counted. Nothing is
+    asked again. Raises ProviderError if the very first request fails, since the others would too.
     """
     answers: list[ShadowAnswer] = []
     failed = asked = 0

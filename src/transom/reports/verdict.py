@@ -38,7 +38,8 @@ def verdict(results: Mapping[str, Compared]) -> Verdict:
 
     Left out are policies that refuse more calls than another one, or build wrong windows. Of the others those stay that
     keep most of the user's messages; of these, those that have most of the names that the next step uses. The cheapest
-    of these is taken. Shares and costs that hardly differ count as equal (EQUAL_SHARES, EQUAL_COSTS).
+    of these is taken; of equally cheap ones, the one that breaks the cached prefix least often. Shares count as equal
+    if they differ by at most 0.03 (EQUAL_SHARES), costs if they differ by at most 2% (EQUAL_COSTS).
 
     The figures cannot tell if there are fewer than two policies, if nothing was sent or made smaller, or if each policy
     with the fewest refusals builds wrong windows.

@@ -64,9 +64,11 @@ def _clean(line: list[Segment]) -> list[Segment]:
 
 
 class MarkdownStream:
-    """Shows Markdown that arrives in pieces.
+    """Shows Markdown that arrives in pieces: call `add` for each, and `end` at the end of each text, also after an
+    error: until then, nothing else may be printed.
 
     A finished block is printed once. At a terminal, the block that is not finished is drawn again with each piece.
+    Control characters are escaped.
     """
 
     def __init__(self, console: Terminal) -> None:
@@ -116,7 +118,8 @@ class Screen:
             import_module("readline")  # `input` edits lines, and has a history
 
     def ask(self, prompt: str, *, fresh: bool = False) -> str:
-        """Read one line from the user, without blanks at both ends. Raises EOFError at the end of the input.
+        """Print `prompt` as it is, and read one line from the user, without blanks at both ends. Raises EOFError at the
+        end of the input, KeyboardInterrupt for Ctrl-C.
 
         `fresh`: what was typed at a terminal before now is not the answer, and is thrown away.
         If the input is no terminal, the line is printed too, so that the output shows it.
@@ -134,13 +137,14 @@ class Screen:
         self.console.print(Text(printable(text), style=style), soft_wrap=True)
 
     def print_markdown(self, text: str) -> None:
-        """Print a complete text as Markdown."""
+        """Print a complete text as Markdown. Its control characters are escaped."""
         self.console.print(Trimmed(_markdown(printable(text))), crop=False)
 
     def gauge(self, percent: float, status: str, words: str) -> None:
         """Print a bar that shows how full the window is.
 
-        `percent`: 0 to 100; `status`: a key of GAUGE_STYLES, which gives the colour; `words`: stand behind the bar.
+        `percent`: 0 to 100; `status`: a key of GAUGE_STYLES, which gives the colour (none for another text); `words`:
+        stand behind the bar.
         """
         cells = min(GAUGE_WIDTH, round(percent * GAUGE_WIDTH / 100) or int(percent > 0))
         bar = ("█" * cells, GAUGE_STYLES.get(status, ""))

@@ -80,7 +80,8 @@ class ChatSession:
     def answer(self, text: str | None) -> None:
         """Send the user's text and show the model's answer. `text` None: go on without a new message.
 
-        Errors are printed. Ctrl-C stops the answer, and the part that had arrived is in the log.
+        A TransomError is printed, and sets `has_failed`; it is not raised. Ctrl-C stops the answer, and the part that
+        had arrived is in the log.
         """
         result: events.RunResult | None = None
         try:

@@ -161,7 +161,9 @@ class ChatTools:
     # ---- for the user
 
     def preview(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Describe what a call of `write` or `shell` would do, for the user who is asked: the diff, or the command."""
+        """Describe what a call of `write` or `shell` would do, for the user who is asked: the first `SHOWN_LINES` (40)
+        lines of the diff, or the whole command. `arguments` may be wrong; nothing is raised. Control characters are not
+        escaped: `Screen.print` does it."""
         if name == "shell":
             first, *more = str(arguments.get("command", "")).split("\n")
             return "\n".join([f"$ {first}", *(f"> {line}" for line in more)])
