@@ -47,7 +47,8 @@ class Pool(Protocol):
 
 class WorkerPool:
     """A pool of daemon threads, which do not keep the process from ending. They start when there is work for them.
-    `workers`: how many work at the same time.
+    `workers`: how many work at the same time. What a piece of work raises is logged with `logging`; its ticket is done
+    then, without a result.
 
     A thread whose work was abandoned may hang for ever, so another one takes its place.
     """

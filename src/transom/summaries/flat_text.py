@@ -45,9 +45,9 @@ class Piece(NamedTuple):
 
 
 def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_tokens: int, most: int) -> list[Piece]:
-    """Cut turns into pieces of at most `most` tokens each, boundary lines included. A tool result of more than
-    `result_tokens` tokens loses its middle; a long one that only shows files or confirms a change becomes one
-    line."""
+    """Cut turns into pieces of at most `most` tokens each, boundary lines included, in order. The texts are those of
+    `written_of`; `result_tokens`: as there. A turn without any text is one piece with an empty text, so that it counts
+    as covered."""
     out: list[Piece] = []
     for turn in turns:
         written = list(written_of(turn, counter, result_tokens)) or [("note", "")]
@@ -59,7 +59,8 @@ def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_toke
 
 
 def boundary_of(data: Iterable[str]) -> str:
-    """A word that is derived from these texts and occurs in none of them."""
+    """A word of ten hexadecimal digits that is derived from these texts and occurs in none of them. The same texts
+    always give the same word."""
     texts_of = list(data)
     digest = sha256("\0".join(texts_of).encode("utf-8", "replace"))
     while any((word := digest.hexdigest()[:10]) in text for text in texts_of):
@@ -73,7 +74,8 @@ def boundary_named(boundary: str) -> str:
 
 
 def boundary_line(boundary: str, label: str) -> str:
-    """A line that separates data, with a label. A line is a boundary only if it has the boundary word in it."""
+    """A line that separates data. A line is a boundary only if it has the boundary word in it. `label`: what begins
+    here, in one line; that is not checked."""
     return f"=== {boundary} {label} ==="
 
 
@@ -132,8 +134,10 @@ def _kind(part: Other) -> str:
 
 def written_of(turn: SourceTurn, counter: TokenCounter, result_tokens: int) -> Iterator[tuple[str, str]]:
     """The texts of a turn as a summarizer's model reads them, each after a label that says whose it is: "user",
-    "assistant", "call of …", "result of …". Long arguments lose their end. A long result has a line in its place where
-    that is enough; else a result of more than `result_tokens` tokens loses its middle."""
+    "assistant", "call of …", "result of …". Of arguments of more than 2,000 characters the beginning is left. A result
+    of 400 characters or more (`LONG_RESULT`) has one line in its place if its call succeeded and only showed files,
+    searched or changed something, and it is no JSON. Any other result of more than `result_tokens` tokens loses its
+    middle."""
     calls = {id(result): call for call, result in results_of(turn)}
     for fact in turn.facts:
         text = text_of(fact)

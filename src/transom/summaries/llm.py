@@ -95,7 +95,8 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
         """Make the summary. If a later one of several requests fails, it covers the turns until then, and its `last`
         says so.
 
-        Raises SummaryFailed, with the reason, if nothing usable came out.
+        Raises SummaryFailed, with the reason, if there is no model, if `want` has no turns, or if nothing usable came
+        out.
         """
         if model is None:
             raise SummaryFailed("there is no model")
@@ -305,7 +306,8 @@ def text_request(dialect: Dialect, system: str, text: str) -> Raw:
 
 
 def forked_request(dialect: Dialect, live: Raw, text: str) -> Raw:
-    """A copy of a live request with one more user message at its end.
+    """A copy of a live request with one more user message at its end. `live` is not changed, and shares its messages
+    with the copy. `text`: what the message says.
 
     System prompt, tools and messages stay, so that the provider reads this prefix from its cache. All other settings
     (stop words, tool choice, response format) are left out: they were meant for the live answer. No `tool_choice` is
@@ -351,8 +353,9 @@ class NativeSummarizer(Struct, frozen=True):
     """
 
     def steps(self, want: Summarise, counter: TokenCounter, model: Model | None) -> Steps:  # noqa: ARG002 - as the protocol has it
-        """Make the compaction with one request. Raises SummaryFailed if nothing was sent yet, if the API has no
-        compaction or refuses it, or if it returns none."""
+        """Make the compaction with one request, which asks for `want.focus` too. Raises SummaryFailed if there is no
+        model, if `want.request` is None (this process has sent none, or the conversation is redacted), if the API has
+        no compaction or refuses it, or if it returns none."""
         if model is None:
             raise SummaryFailed("there is no provider to ask: name one as `summarizer`, or use `run`")
         if want.request is None:

@@ -112,8 +112,8 @@ def stored(outline: Outline) -> Raw:
 
 
 def item_text(text: str) -> str:
-    """The text of an item: one line of about `ITEM_CHARACTERS` at most, with a backslash before what could pass for a
-    marker of ours."""
+    """The text of an item: one line of about 600 characters at most (`ITEM_CHARACTERS`), with a backslash before what
+    could pass for a marker of ours. Empty for a blank text."""
     return quoting.disarmed(_shortened(text, ITEM_CHARACTERS))
 
 
@@ -124,8 +124,8 @@ def _shortened(text: str, most: int) -> str:
 
 
 def age(outline: Outline) -> Outline:
-    """The outline with which the next summary begins: one round older. Items that are done are shortened to
-    `DONE_CHARACTERS`, and leave after `DONE_ROUNDS` summaries."""
+    """The outline with which the next summary begins: one round older. Items that are done are shortened to about 120
+    characters (`DONE_CHARACTERS`); those that three summaries have had as done (`DONE_ROUNDS`) leave."""
     kept: list[Item] = []
     for item in outline.items:
         if item.status != "done":
@@ -136,13 +136,16 @@ def age(outline: Outline) -> Outline:
 
 
 def apply_delta(outline: Outline, delta: Delta, sections: Sequence[Section]) -> Outline:
-    """The outline with the changes of a delta.
+    """The outline with the changes of a delta. A new item gets the id "s" with the next number.
 
-    An id that is not there, an empty text and an item that is there already change nothing. If the delta adds nothing
-    to a section, and would remove all of its items that are not done, these items stay. An item of an unknown section
-    goes to the first section that is not required, so that nothing is lost if the sections of a summary change. An item
-    of a section that `is_current` leaves when the delta adds to that section, unless the delta says that it still
-    holds. A section keeps at most `MAX_ITEMS`.
+    Without effect are an id that is not there, an empty text, and an addition that is there already. If the delta adds
+    nothing to a section, and would remove all of its items that are not done, these items stay. An item of an unknown
+    section goes to the second section (the first is the required one), so that nothing is lost if the sections of a
+    summary change. When the delta adds to a section that `is_current`, all items that were in it leave, except those
+    that the delta also updates, and not to "done".
+
+    A section keeps at most 40 items (`MAX_ITEMS`): done ones leave first, then the oldest, but its very first item
+    stays.
     """
     keys = [section.key for section in sections]
     gains = {_known(added.section, keys) for added in delta.add if added.text.strip()}

@@ -58,8 +58,9 @@ class Unusable(SummaryFailed):
 
 
 def answer_text(answer: Answer, max_tokens: int) -> str:
-    """The text of an answer, without what the model thought aloud and without our boundary lines. Raises Unusable if
-    the model called a tool, if there is no text, or if it is far longer than `max_tokens` (`CHARACTERS_PER_TOKEN`)."""
+    """The text of an answer, without what the model thought aloud and without our boundary lines. `max_tokens`: the
+    most tokens that the answer was allowed. Raises Unusable if the model called a tool, if no text is left, or if the
+    answer has more than 12 characters for each of these tokens (`CHARACTERS_PER_TOKEN`)."""
     if answer.called_tools:
         raise Unusable("the model called a tool instead of answering")
     if len(answer.text) > CHARACTERS_PER_TOKEN * max_tokens:
@@ -71,11 +72,16 @@ def answer_text(answer: Answer, max_tokens: int) -> str:
 
 
 def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = (), task: str = "") -> Delta:
-    """The changes that an answer names, as JSON, or as a whole summary with headings. `known`: the ids of the items
-    that there are; a change of another id is malformed. `task`: what was asked; lines of the answer that repeat a line
-    of it, and its example of JSON, are left out.
+    """The changes that an answer names: a JSON object with `add`, `update` and `remove`, as much of it as is well
+    formed; or a whole summary, as text with headings or as JSON by section, whose sections replace what they had
+    (`Delta.replaced`). If there is only one section, it needs no heading. JSON that names no change gives an empty
+    delta.
 
-    Raises Unusable if the answer is neither, or if more of its changes are malformed than are not.
+    `known`: the ids of the items that exist; a change of any other id is malformed. `task`: the instructions at the end
+    of the request, which the model may repeat: lines of a summary that repeat one of their lines are left out, and so
+    is an object that equals the example in them.
+
+    Raises Unusable if the answer is none of these, or if it has more malformed changes than others.
     """
     found = _json_object(text, sections, example=_json_object(task, sections))
     if found is None or not _CHANGES & set(found):
@@ -93,7 +99,8 @@ def delta_of(text: str, sections: Sequence[Section], known: Iterable[str] = (), 
 def check_words(delta: Delta, source: Iterable[str]) -> None:
     """Raises Unusable if hardly any words of what a delta adds occur in the texts of `source`: fewer than 25%, or 10%
     in Chinese, Japanese and Korean. Then it is nonsense, about something else, or in another language. A delta that
-    adds fewer than `CHECKED_WORDS` different words is not checked."""
+    adds fewer than 15 different words (`CHECKED_WORDS`) is not checked. `source`: the turns, the earlier summary, and
+    whatever else the model has read."""
     added = " ".join([*(one.text for one in delta.add), *(change.text or "" for change in delta.update)])
     words = words_in(added)
     if len(words) < CHECKED_WORDS:
@@ -189,8 +196,9 @@ def _word(value: object) -> str:
 
 
 def lines_of(text: str, sections: Sequence[Section]) -> Delta:
-    """The lines of a summary of which only the text is known, as additions, each to the section of its heading. If no
-    heading is known, all lines are added without a section: `apply_delta` finds a place for them."""
+    """The lines of a summary of which only the text is known, as additions, each to the section of its heading; at most
+    200 (`MOST_CHANGES`). If no heading is known, all lines are added without a section: `apply_delta` finds a place for
+    them."""
     add = _whole(text, sections).add
     return Delta(add=add or tuple(Addition("", _BULLET.sub("", line)) for line in text.splitlines()[:MOST_CHANGES]))
 

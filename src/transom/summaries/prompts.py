@@ -150,8 +150,8 @@ class Prompts(Struct, frozen=True, kw_only=True):
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """A text with its placeholders filled in. A placeholder that is not in `places` stays. What is filled in is not
-    searched again."""
+    """A text with its placeholders (`{words}`) filled in. `places`: what goes into each, by its name without braces. A
+    placeholder that is not in `places` stays. What is filled in is not searched again."""
     return _PLACE.sub(lambda found: places.get(found[1], found[0]), text)
 
 

@@ -75,12 +75,14 @@ class Rehydrate(Struct, frozen=True, kw_only=True):
 def rehydrated(
     view: View, target: Target, reader: Reader, *, files: int = 5, tokens: int = 20_000
 ) -> Iterator[Recalled]:
-    """Yield one fact with the beginnings of at most `files` files (1 or more, not checked): those that calls named
-    last, as `reader` gives them now. Yields nothing if there are none.
+    """Yield one fact with the beginnings of at most `files` files (1 or more, not checked), as `reader` gives them now:
+    those that calls named last, the newest first. Only the newest 2,000 entries are searched (`REACH_ENTRIES`), and
+    calls that failed do not count. Yields nothing if there are no such files.
 
-    A file that was last only read, in a turn that the window shows untrimmed, is left out. So is one for which `reader`
-    raises, or returns None or a blank text. Together the files have at most `tokens` tokens, and each at most an equal
-    share of what is left. Whether there was a compaction is not asked: see `Rehydrate`.
+    Left out is a file that was last only read, in a turn that the window shows untrimmed; one that was changed never is
+    for that reason. Left out is also one for which `reader` raises, or returns None or a blank text. Together the files
+    have at most `tokens` tokens; each has at most an equal share of what is left, and loses its end. `target`: counts
+    tokens, and says how texts name an entry. Whether there was a compaction is not asked: see `Rehydrate`.
     """
     blocks: list[str] = []
     entries: list[int] = []

@@ -74,8 +74,9 @@ def notes_of(want: Summarise) -> tuple[str, ...]:
 
 
 def with_first_request(outline: Outline, sections: Sequence[Section], want: Summarise) -> Outline:
-    """The outline; if it has nothing on the user's intent, with the first request of the new turns, in the user's
-    words. Messages that a program wrote do not count."""
+    """The outline; if its section "intent" is empty, with the first request of the new turns in it, in the user's
+    words. Messages that a program wrote do not count. If there is no such request, or `sections` has no "intent", the
+    outline is returned as it is."""
     if outline.of(INTENT_SECTION) or INTENT_SECTION not in {section.key for section in sections}:
         return outline
     requests = (turn.facts[0] for turn in want.turns if isinstance(turn.facts[0], User) and not turn.injected)
@@ -108,8 +109,10 @@ def finished_summary(
     last: int | None = None,
     usage: Usage | None = None,
 ) -> Summary:
-    """The summary with this outline, up to the unit `last` (None: all that was wanted). It is always smaller than the
-    turns, notes and earlier summary that it stands for: if need be, items are left out.
+    """The summary with this outline, and the notes of `want`, up to the unit with the key `last` (None: all that was
+    wanted). It has at most `want.max_tokens` tokens, and is always smaller than the turns, notes and earlier summary
+    that it stands for: if need be, items are left out. So are exact values of earlier rounds that nothing names any
+    more.
 
     `made_by`: the model, as `Summary.made_by`; the first line of the text says whether a model made it. `usage`: what
     the requests for it took.

@@ -83,8 +83,8 @@ def fit_summary(
 
 
 def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = (), *, title: str) -> str:
-    """The text of a summary with this outline and these notes, however long. Exact values that no line has stand in a
-    line of their own."""
+    """The text of a summary with this outline and these notes, however long. Items of a section that is not in
+    `sections` are left out. Exact values that no line has stand in a line of their own. `title`: the first line."""
     lines = [title]
     if notes:
         lines += [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)]
@@ -100,7 +100,8 @@ def rendered(outline: Outline, sections: Sequence[Section], notes: Sequence[str]
 
 def outline_text(outline: Outline, sections: Sequence[Section], notes: Sequence[str] = ()) -> str:
     """An outline and notes as text for the model that is to bring the outline up to date: each item with its id and
-    status, under the heading of its section."""
+    status, under the heading of its section. Without the exact values, and without items of a section that is not in
+    `sections`."""
     lines = [texts.SUMMARY_NOTES, *map(texts.to_the_letter, notes)] if notes else []
     for section in sections:
         if items := outline.of(section.key):
