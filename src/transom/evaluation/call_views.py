@@ -57,7 +57,8 @@ class CallViews:
         self._now = apply(self._now, batch)
 
     def view(self, call: int) -> View:
-        """The view that call number `call` saw, counted from 1 (negative: from the last).
+        """The view that call number `call` saw, counted from 1 (negative: from the last): that of all entries before
+        its `Sent`, those of its plan included.
 
         Raises InvalidSetting if there is no such call among the entries that were read.
         """

@@ -82,8 +82,9 @@ class Compared(Sums, frozen=True, kw_only=True):
 
     @property
     def found_share(self) -> float | None:
-        """Of the old names that the next steps use, the share that the windows have. Without old names, of all names
-        that the next steps use; None if they use none."""
+        """Of the old names that the next steps use, the share that the windows have. Old are names that were last
+        mentioned further back than the budget has tokens. If the next steps use no old names, the share is of all names
+        that they use; None if they use none."""
         every_name, old_names, _ = self.grounding.shares
         return every_name if old_names is None else old_names
 
@@ -95,8 +96,8 @@ class Compared(Sums, frozen=True, kw_only=True):
 
 
 def tokens_of(message: Raw, counter: TokenCounter) -> int:
-    """Count the tokens of a message's texts by `counter`, and `MESSAGE_TOKENS` for the message. How far back a name was
-    mentioned is measured in these tokens."""
+    """Count the tokens of an OpenAI Chat message: of its texts (`grounding.texts_of`) by `counter`, and 4
+    (`MESSAGE_TOKENS`) for the message. How far back a name was mentioned is measured in these tokens."""
     return MESSAGE_TOKENS + sum(map(counter.count, texts_of(message)))
 
 
@@ -122,7 +123,8 @@ class Judge:
         self._total = Compared(stats=ReplayStats(conversations=1))
 
     def add(self, one: RecordedCall) -> None:
-        """Judge the next call. Calls must come in the order of the conversation."""
+        """Judge the next call. Calls must come in the order of the conversation. The window of a call is compared with
+        the messages before `RecordedCall.at`."""
         self._total = self._total.plus(self._judged(one))
 
     def result(self, prices: Prices | None = None) -> Compared:
@@ -189,8 +191,8 @@ MOST_PIECES = 40
 
 
 class UserRequests:
-    """The messages of the user so far, cut into pieces of 40 characters, which are looked for in windows. Blanks and
-    line ends count as one blank, since records join lines."""
+    """The messages of the user so far, cut into pieces of 40 characters, which are looked for in windows: at most 40
+    pieces of each message, spread evenly over it. Blanks and line ends count as one blank, since records join lines."""
 
     def __init__(self) -> None:
         self._pieces: list[tuple[str, ...]] = []

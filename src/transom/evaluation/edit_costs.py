@@ -34,7 +34,8 @@ class EditCost(Struct, frozen=True, kw_only=True):
 
 
 def edit_costs(view: View, entries: Sequence[Entry]) -> Iterator[EditCost]:
-    """Yield the cost of each edit among `entries`, which must be the entries behind the view's last one.
+    """Yield the cost of each edit among `entries`, which must be all the entries behind the view's last one, in order.
+    An edit that does not apply costs and saves 0.
 
     They need not be in the log yet.
     """

@@ -49,7 +49,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     - `why`: the reasons of the edits behind that state, and what else was changed so that the request is valid.
     - `edits`: the seqs of these edits, pins included. `plans`: the plan of each, the same number for all edits of one
       plan, and None for an edit that a person made.
-    - `tokens`: of the whole fact; `shown_tokens`: of what the window has of it.
+    - `tokens`: of the whole fact; `shown_tokens`: of what the window has of it, 0 if it is folded or dropped, also if
+      the text of the fold quotes it. Both are raw.
     """
 
     entry: int
@@ -250,14 +251,16 @@ def preview(fact: Fact, length: int = 80) -> str:
 
 
 def as_provider_counts(tokens: int, total: int, counted: int) -> int:
-    """Tokens of a part of a window, as the provider counts. `total`: the tokens of the whole window as the provider
-    counts; `counted`: as Transom counts."""
+    """Convert the tokens of a part of a window, as Transom counts, into about what the provider counts: by the ratio of
+    the two counts of the whole window. `total`: the tokens of the whole window as the provider counts; `counted`: as
+    Transom counts."""
     return tokens if total == counted or not counted else round(tokens * total / counted)
 
 
 def two_counts(total: int, counted: int) -> str:
-    """Says that the tokens of a window are as the provider counts, and those of its parts as Transom counts. Empty if
-    both counts are the same. `total`, `counted`: as for `as_provider_counts`."""
+    """Return words that say that the tokens of a window are as the provider counts, and those of its parts as Transom
+    counts ("as the provider counts; all parts as Transom counts: 8,120 together"). Empty if both counts are the same.
+    `total`, `counted`: as for `as_provider_counts`."""
     if total == counted:
         return ""
     return f"as the provider counts; all parts as Transom counts: {counted:,} together"

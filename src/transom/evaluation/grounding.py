@@ -86,8 +86,9 @@ def texts_of(message: Raw) -> Iterator[str]:
 
 
 def values_of(arguments: object) -> Iterator[str]:
-    """Yield the strings and numbers in a call's arguments, at any depth; not the keys, booleans and nulls. `arguments`:
-    a JSON text or its value. A text that is not JSON is yielded as it is."""
+    """Yield the strings and numbers in a call's arguments, at any depth, in order; a number as its JSON text. Keys,
+    booleans and nulls are left out. `arguments`: a JSON text or its value. A text that is not JSON is yielded as it
+    is."""
     try:
         stack = [json.loads(arguments) if isinstance(arguments, str) else arguments]
     except (ValueError, RecursionError):
@@ -151,9 +152,8 @@ class History:
         return [(text, at - self._starts[text]) for text, at in zip(texts, found, strict=True)]
 
     def nearest(self, texts: Iterable[int]) -> float:
-        """Return the tokens of the conversation up to the latest of these texts (indexes in `texts`); infinite for the
-        head.
-        """
+        """Return the tokens of the conversation up to the latest of these texts; infinite if one of them is in the
+        head. `texts`: indexes in `History.texts`, at least one."""
         return max(self._at[text] for text in texts)
 
 
@@ -161,8 +161,9 @@ def grounding(history: History, window: Sequence[str], reply: Raw, total: int, b
     """Count the identifiers that `reply` uses and that occurred before, and for how many of them a window has the name
     with its original surroundings.
 
-    `history`: the conversation before the reply; `total`: its tokens. `window`: the texts of the request. A name whose
-    last mention is more than `budget` tokens before the reply is also counted in the `far_…` fields.
+    `history`: the conversation before the reply; `total`: its tokens. `window`: the texts of the request. `reply`: an
+    OpenAI Chat message. A name whose last mention is more than `budget` tokens before the reply is also counted in the
+    `far_…` fields, unless it occurs in the head.
     """
     done = Grounding()
     whole, pieces = {text for text in window if text in history.known}, [t for t in window if t not in history.known]

@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 class ReplayStats(Sums, frozen=True, kw_only=True):
-    """Counts of calls, sums of tokens over the sent calls, and the CPU time of building windows.
+    """Counts of calls, sums of raw tokens over the sent calls, and the CPU time of building windows.
 
     - `conversations`: how many. `calls`: the messages of the model that were replayed: each is `sent`, or `refused`
       because no window fits. `skipped`: the other messages of the model. They have no request to replay, because
@@ -72,8 +72,8 @@ class Needs(Struct, frozen=True, kw_only=True):
 
 
 def needs_of(refused: BudgetImpossible) -> Needs:
-    """Read from the bill of a refused call what it would have needed: one value, so both ends of each range are
-    equal."""
+    """Read from the bill of a refused call what it would have needed: one value, so both ends of each range are equal.
+    The call must have been refused for its tokens, not for bytes, images or messages."""
     need, head = refused.bill["need"], refused.bill.get("head", 0) + refused.bill.get("tools", 0)
     return Needs(need=(need, need), head=(head, head))
 

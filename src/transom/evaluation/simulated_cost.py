@@ -34,8 +34,9 @@ def cost(sent: Iterable[RequestTokens], whole: Sequence[int], prices: Prices) ->
     Each request reads from the cache what it shares with the beginning of the request before, which is assumed to be
     still cached. Output tokens cost the same under every policy and are left out.
 
-    `sent`: of each request, in order, its tokens and those that it shares with the request before. `whole`: the tokens
-    that each would have had if it carried everything so far; such a request begins with all of the one before it.
+    `sent`: of each request, in order, its tokens and those that it shares with the request before (0 for the first).
+    `whole`: the tokens that each would have had if it carried everything so far; such a request begins with all of the
+    one before it.
     """
     growing = ((size, min(before, size)) for before, size in pairwise((0, *whole)))
     return Cost(paid=sum(map(prices.of, sent)), everything=sum(map(prices.of, growing)))

@@ -39,7 +39,8 @@ class Remembered(Struct, frozen=True, kw_only=True):
 
 
 class Archive:
-    """The texts of one memory: `Memory.archive` gives it. It is one log, which the first `store` creates."""
+    """The texts of one memory: `Memory.archive` gives it, and `len` counts them. It is one log, which the first `store`
+    creates."""
 
     def __init__(
         self, store: Store, name: str, *, user_id: str, agent: str, clock: Clock, redact: Redactor | None = None
@@ -49,8 +50,8 @@ class Archive:
         self._lock = threading.Lock()
 
     def store(self, text: str, tags: Iterable[str] = ()) -> int:
-        """Store a text and return its number, which `read` takes. White space at both ends of the text is removed.
-        Then the memory's `redact` is applied to the text and to the tags.
+        """Store a text and return its number, from 0, which `read` takes. White space at both ends of the text is
+        removed. Then the memory's `redact` is applied to the text and to the tags. The same text may be stored twice.
 
         Raises InvalidSetting if `text` is not a text, if it has no characters or more than 20,000 without that white
         space, or if `tags` is a single text or has anything but texts.
@@ -69,7 +70,7 @@ class Archive:
 
     def search(self, query: str, limit: int = 5) -> list[Remembered]:
         """Return the texts that fit a query best, the best first, at most `limit`. New texts are indexed first. Empty
-        if none fits.
+        if none fits, or if the query has no words.
 
         Raises InvalidSetting if `query` is not a text, or if `limit` is not a whole number from 1 to 1,000.
         """

@@ -50,7 +50,8 @@ def edit(
 
 def append_note(log: StoredLog, note_of: Callable[[], Note], *, by: str, user_id: str, clock: Clock) -> Entry:
     """Append the note that `note_of` makes, after what other agents have appended is read, and return its entry. If
-    another agent appends first, `note_of` is called again. The first entry of a log names its user."""
+    another agent appends first, `note_of` is called again; what it raises passes through, and nothing is stored.
+    `user_id` is stored in the first entry of a log only, `by` in each."""
     while True:
         log.refresh()
         note = note_of()

@@ -51,7 +51,8 @@ class BlockVersion(Struct, frozen=True, kw_only=True):
 def checked_label(label: object) -> str:
     """Return the label without white space at both ends.
 
-    Raises InvalidSetting unless it is a text of 1 to 64 printable characters, not only blanks, without square brackets.
+    Raises InvalidSetting unless it is a text of 1 to 64 printable characters, with that white space, not only blanks,
+    without square brackets.
     """
     if (
         not isinstance(label, str)
@@ -78,17 +79,18 @@ def within_limit(block: Block, text: str) -> str:
 
 
 def appended(block: Block, text: str) -> str:
-    """Return the text of the block with one more line at its end. White space at the end of the old text is removed; in
-    a blank block, `text` is all."""
+    """Return the text of the block with `text` as a new line, or several, at its end. White space at the end of the old
+    text is removed; in a blank block, `text` is all. The limit is not checked: see `within_limit`."""
     return f"{block.text.rstrip()}\n{text}" if block.text.strip() else text
 
 
 def replaced(block: Block, old: str, new: str, seen: int | None) -> str:
-    """Return the text of the block with `old`, which must occur exactly once, replaced by `new`.
+    """Return the text of the block with `old`, which must occur exactly once, replaced by `new`. The limit is not
+    checked.
 
     `seen`: the version of the block that the caller has read, None if none. Raises InvalidSetting if `old` is empty,
-    occurs more than once or not at all; MemoryConflict if it does not occur and the block has changed since version
-    `seen`.
+    occurs more than once or not at all; MemoryConflict instead if it does not occur, and the caller has read another
+    version (`seen` is neither None nor the newest).
     """
     times = block.text.count(old) if old else 0
     if times == 1:
@@ -100,11 +102,11 @@ def replaced(block: Block, old: str, new: str, seen: int | None) -> str:
 
 
 def inserted(block: Block, text: str, line: int, seen: int | None) -> str:
-    """Return the text of the block with a line inserted: before the first line (0), behind line `line`, or at the end
-    (-1).
+    """Return the text of the block with `text` inserted: before the first line (0), behind line `line` (from 1), or at
+    the end (-1, as `appended`). The limit is not checked.
 
     `seen`: the version of the block that the caller has read, None if none. Raises InvalidSetting if there is no such
-    line; MemoryConflict, unless `line` is -1, if the newest version is not `seen`.
+    line; MemoryConflict, unless `line` is -1, if the newest version is not `seen`, also if `seen` is None.
     """
     if line == -1:
         return appended(block, text)
@@ -123,7 +125,8 @@ def require_newest(block: Block, seen: int | None) -> None:
 
 
 def conflict(block: Block) -> MemoryConflict:
-    """Make the error for a block that somebody else has changed: it tells the agent what the block contains now."""
+    """Make the error for a block that somebody else has changed; the caller raises it. It tells the agent what the
+    block contains now, quoted as data (`texts.memory_text`)."""
     return MemoryConflict(block.label, texts.memory_text(block.text, block.limit))
 
 

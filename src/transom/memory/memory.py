@@ -97,10 +97,12 @@ class Memory:
 
     def add_block(self, label: str, description: str = "", *, text: str = "", limit: int = DEFAULT_LIMIT) -> Block:
         """Create a block and return it. If there is one with this label, nothing changes, and that block is returned.
+        In both cases it counts as read: see `block`.
 
-        `description`: what it is for, which the model reads; `limit`: the most characters of its text. Raises
-        InvalidSetting if the label is not 1 to 64 printable characters without square brackets, if `limit` is not a
-        whole number from 1, if `description` or `text` is not a text, or if `text` is longer than `limit`.
+        `label`: white space at its ends is removed. `description`: what it is for, which the model reads; `limit`: the
+        most characters of its text. Raises InvalidSetting if the label is not 1 to 64 printable characters without
+        square brackets, if `limit` is not a whole number from 1, if `description` or `text` is not a text, or if `text`
+        is longer than `limit`.
         """
         label = blocks.checked_label(label)
         description = blocks.checked_text(f"memory block {label}: description", description)
@@ -160,7 +162,8 @@ class Memory:
         return self._edit_text(label, "replace", lambda now, seen: blocks.replaced(now, old, new, seen))
 
     def insert(self, label: str, text: str, line: int = -1) -> Block:
-        """Insert a line: before the first line (0), behind line number `line`, or at the end (-1).
+        """Insert a line: before the first line (0), behind line number `line` (from 1), or at the end (-1). A block
+        that this memory has not read yet is edited as it is now.
 
         Raises InvalidSetting if there is no such block or line, if `text` is not a text or `line` not a whole number,
         or if the block would exceed its limit; MemoryConflict, unless `line` is -1, if the block has changed since this
@@ -170,11 +173,11 @@ class Memory:
         return self._edit_text(label, "insert", lambda now, seen: blocks.inserted(now, text, line, seen))
 
     def rethink(self, label: str, text: str) -> Block:
-        """Replace the whole text of a block.
+        """Replace the whole text of a block. A block that this memory has not read yet is replaced as it is now.
 
         Raises InvalidSetting if there is no such block, if `text` is not a text, or if it exceeds the limit;
-        MemoryConflict if the block has changed since this memory read it. A block that this memory has not read yet is
-        replaced as it is now. The error has the newer text, which counts as read.
+        MemoryConflict if the block has changed since this memory read it. The MemoryConflict has the newer text, which
+        counts as read: so the same call again replaces it.
         """
         text = blocks.checked_text("memory: text", text)
 
@@ -232,7 +235,7 @@ class Memory:
 
     def state(self) -> dict[str, Callable[[], str]]:
         """Return a function for each block that renders it as state: `Conversation.open(…, state=memory.state())`. The
-        keys are "memory LABEL".
+        keys are "memory LABEL". A conversation of another user refuses them.
 
         The model reads a block when it changes, in a note at the end of the window, so the cached prefix stays. If a
         block is forgotten, a note says so. A block that is added later has no function here.
@@ -240,7 +243,8 @@ class Memory:
         return {f"memory {label}": _BlockState(self, label) for label in self.labels()}
 
     def head_part(self) -> Callable[[View], str]:
-        """Return a function that renders all blocks: `Conversation.open(…, head_parts={"memory": memory.head_part()})`.
+        """Return a function that renders all blocks, each behind "[memory LABEL]": `Conversation.open(…,
+        head_parts={"memory": memory.head_part()})`. A conversation of another user refuses it.
 
         The conversation calls it again only when the cached prefix breaks anyway, so until then the model may read an
         older version.
@@ -250,8 +254,9 @@ class Memory:
     def tools(self) -> list[Callable[..., Any]]:
         """Return the tools by which a model edits the blocks and uses the archive: `tools=[*memory.tools()]`.
 
-        A model can neither create nor forget a block with them. It is told of a MemoryConflict, with the newer text;
-        other errors of the memory are raised by the tool.
+        A model can neither create nor forget a block with them, and `archive_search` gives at most 10 texts with 8,000
+        characters together. A model is told of a MemoryConflict, with the newer text; other errors of the memory are
+        raised by the tool.
         """
         return _tools_of(self)
 
@@ -331,7 +336,8 @@ def _encoded(part: str) -> str:
 
 
 def is_memory_of(log: str, user_id: str) -> bool:
-    """True if a log is a block or an archive of this user, in a memory of any name. `log`: the name of the log."""
+    """True if a log is a block or an archive of this user, in a memory of any name. `log`: the name of the log.
+    `user_id`: empty for the memories that belong to the store."""
     user = _encoded(user_id)
     return log.startswith((f"{ROOT}/{user}/", f"{ROOT}-archive/{user}/"))
 

@@ -68,7 +68,8 @@ def classify(status: int | None, body: object) -> Overflow | None:
     error.
 
     `status`: the HTTP status; 200 for an error that came as an event of a stream, None if not known. `body`: the error
-    or event as parsed JSON, text or bytes.
+    or event as parsed JSON, text or bytes; of its texts the first 4,000 characters count. Does not raise, whatever
+    `body` is.
     """
     if status in _OTHER_TROUBLE:
         return None

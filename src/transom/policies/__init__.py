@@ -49,7 +49,8 @@ def policy_named(
     trigger: float | None = None,
     target: float | None = None,
 ) -> Policy:
-    """The policy with this name; a Policy is returned as it is. Settings that are given replace its own.
+    """The policy with this name: one of `POLICIES`, or a Policy, which is returned as it is if no setting is given.
+    Settings that are given replace its own; None keeps them.
 
     All settings are shares of the room, which is the budget beside the system prompt, the first task and the newest
     user message.

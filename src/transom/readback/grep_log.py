@@ -52,7 +52,8 @@ class Match(Struct, frozen=True, kw_only=True):
 
 class GrepResult(Struct, frozen=True):
     """The lines that match. `reference`: what was searched; empty for an empty log. `next`: where a search for the rest
-    begins; None if there was room for all."""
+    begins, at the first match that was left out: the next `reference` and `start` of `grep`. None if there was room for
+    all."""
 
     reference: str
     matches: tuple[Match, ...]
@@ -89,11 +90,12 @@ def grep(
     """Find the first `limit` lines that match a pattern, in the whole log or in what `reference` names.
 
     - `pattern`: in RE2 syntax, matched within a line.
-    - `reference`: None for the whole log. In more than one entry, calls of the readback tools and their results are not
-      searched.
+    - `reference`: None for the whole log. In more than one entry, calls of the readback tools (`transom_read`, …) and
+      their results are not searched.
     - `start`: the line of the first entry that is searched to begin at, from 1. `context`: lines to return before and
       after each match, at most 10.
-    - `max_bytes`: of all matches in UTF-8; below 200 it counts as 200, and a first match is always given.
+    - `limit`: 50 if not given. `max_bytes`: of all matches together in UTF-8; below 200 it counts as 200. A first match
+      is always given, whatever they say.
     - `include_hidden`: also search entries that are kept out of context.
 
     Time is linear in the text. No match, and an empty log, give a result without matches. Raises InvalidSetting if the

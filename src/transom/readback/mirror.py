@@ -34,10 +34,11 @@ def mirror(log: Log, folder: Path, first: int = 0, *, redact: Callable[[str], st
     Returns the path of each result, in order, also of those that had a file. A file is named `<call id>.json`, or
     `entry-<seq>.json` if the id is no safe name or the name is taken. It holds `entry`, `tool`, `call`, `failed` and
     `content` (a text, or the list of parts) as JSON. A file is never changed: the same result keeps its file, and a
-    result that differs gets a new one.
+    result that differs gets a new one. To forget the conversation does not remove its files.
 
-    The folder is made if it is missing. Entries that are kept out of context are left out. `redact`: applied to every
-    text of `content`, and to nothing else; `transom.redaction.redactor("secrets")` makes one. Raises OSError.
+    The folder is made if it is missing. It and the files are readable by their owner alone. Entries that are kept out
+    of context are left out. `redact`: applied to every text of `content`, and to nothing else;
+    `transom.redaction.redactor("secrets")` makes one. Raises OSError.
     """
     private_files.make_folder(folder)
     entries = (log[seq] for seq in range(first, len(log)))

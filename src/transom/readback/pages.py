@@ -178,7 +178,7 @@ def _line_end(text: str, offset: int) -> int:
 
 
 def line_offset(text: str, line: int, reference: Reference) -> int:
-    """Return the position in the text at which line `line` begins; lines are counted from 1.
+    """Return the position in the text, in characters from 0, at which line `line` begins; lines are counted from 1.
 
     Raises InvalidSetting, naming `reference`, if the text has no such line.
     """
@@ -191,8 +191,9 @@ def line_offset(text: str, line: int, reference: Reference) -> int:
 
 
 def utf8_prefix(text: str, max_bytes: int) -> str:
-    """Return the longest beginning of a text that has at most `max_bytes` UTF-8 bytes; no character is cut. The first
-    `max_bytes` characters must have no lone surrogates."""
+    """Return the longest beginning of a text that has at most `max_bytes` UTF-8 bytes; no character is cut. Raises
+    UnicodeEncodeError if one of the first `max_bytes` characters is a lone surrogate: replace these before
+    (`replace_surrogates`)."""
     return text[:max_bytes].encode("utf-8")[:max_bytes].decode("utf-8", "ignore")
 
 

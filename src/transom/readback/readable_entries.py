@@ -128,7 +128,7 @@ def tool_of(log: Log, entry: Entry) -> str:
     """Return the name of the tool that a result is from.
 
     It stands in the meta data of the entry, or in the call that the result answers. Empty if the entry is no result, or
-    if the meta data do not say it and the call is not among the CALL_SEARCH entries before the result.
+    if the meta data do not say it and the call is not among the 256 entries (`CALL_SEARCH`) before the result.
     """
     result = entry.body
     if not isinstance(result, m.ToolResult):

@@ -46,11 +46,11 @@ class Reference(Struct, frozen=True):
 
 
 def parse_reference(reference: str) -> Reference:
-    """Parse a reference, in brackets or not. The log is not looked at: see `resolve`.
+    """Parse a reference, in brackets or not, in capitals or not. The log is not looked at: see `resolve`.
 
-    Its forms are "412", "entry 412", "entry 412 text 0" (or "text[0]") and "entries 10-20" (or "10 to 20"). Raises
-    InvalidSetting for any other text, for a range that ends before it begins or has a part, and for more than 100
-    characters.
+    Its forms are "412", "entry 412", "entry 412 text 0" (or "text[0]") and "entries 10-20" (or "10 to 20"). The kinds
+    of parts are text, args, image, file, reasoning and other. Raises InvalidSetting for any other text, for a range
+    that ends before it begins or has a part, and for more than 100 characters.
     """
     text = " ".join(reference.split()) if len(reference) <= _MAX_CHARACTERS else ""
     if text.startswith("[") and text.endswith("]"):

@@ -59,7 +59,7 @@ class ReadArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     lines: Annotated[int, Meta(ge=1, le=10_000, description="The most lines to show.")] = MAX_LINES
 
     def answer(self, log: Log, max_bytes: int) -> Page:
-        """Read the page that the model asked for."""
+        """Read the page that the model asked for. Raises as `readback.pages.read`."""
         return read(log, self.ref, self.start, self.column, self.lines, max_bytes)
 
 
@@ -74,7 +74,7 @@ class GrepArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     context: Annotated[int, Meta(ge=0, le=MAX_CONTEXT, description="Lines to show before and after each match.")] = 0
 
     def answer(self, log: Log, max_bytes: int) -> GrepResult:
-        """Search for the pattern that the model gave."""
+        """Search for the pattern that the model gave. Raises as `readback.grep_log.grep`."""
         return grep(log, self.pattern, self.ref or None, self.start, self.limit, self.context, max_bytes)
 
 
@@ -86,7 +86,7 @@ class ListArguments(Struct, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=1_000, description="The most entries to list.")] = MAX_ENTRIES
 
     def answer(self, log: Log, max_bytes: int) -> EntryList:
-        """List the entries that the model asked for."""
+        """List the entries that the model asked for. Raises as `readback.pages.list_entries`."""
         return list_entries(log, self.first, None if self.last < 0 else self.last, self.limit, max_bytes)
 
 
@@ -165,13 +165,17 @@ def answer_call(
     search: Search | None = None,
     redact: Redact | Callable[[str], str] | None = None,
 ) -> str:
-    """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes (but 1,000 are always allowed).
+    """Answer a call of a readback tool, in at most `max_bytes` UTF-8 bytes; a `max_bytes` below 1,000 counts as 1,000.
 
-    `arguments`: a JSON text, or the object itself where the provider gives one. `search`: the `search` of the log's
-    conversation; without it the answer of `transom_search` says to use grep. `redact`: applied to an answer that is no
-    error. A page, or a line, may end in the middle of a secret, so a `Redactor` also gets the secrets of the entries
-    that are quoted. Nothing that a model sends raises: an unknown tool or wrong arguments give an answer of one line
-    that says what is wrong.
+    - `arguments`: a JSON text, or the object itself where the provider gives one; None or an empty text means no
+      arguments.
+    - `search`: the `search` of the log's conversation; without it the answer of `transom_search` says to use grep.
+    - `redact`: applied to each answer except errors; None redacts nothing. A page, or a line, may begin or end in the
+      middle of a secret: a `Redactor` removes that part too, because it also gets the secrets of the quoted entries; a
+      plain function sees only the answer.
+
+    Nothing that a model sends raises: an unknown tool, wrong arguments, or a store that cannot be read now give an
+    answer of one line, "[error: …]".
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None

@@ -57,12 +57,14 @@ class RecallPassage(NamedTuple):
 
 
 def terms_of(text: str) -> set[str]:
-    """Return the terms of a text: its words, and its names (of files, functions, …) with "=" in front of each."""
+    """Return the terms of a text: its words as `words_in` gives them (lower case, without common endings), and its
+    names (of files, functions, …) as they are, each with "=" in front."""
     return {*words_in(text), *(f"={name}" for _, names in names_in(text, talk=True) for name in names)}
 
 
 class RecallIndex:
-    """The index of the entries before the entry `n`, as far back as `REACH_TOKENS` tokens go."""
+    """The index of the entries before the entry `n`. Passages further back than the last 1,000,000 tokens
+    (`REACH_TOKENS`) are not searched. Take it with `of`."""
 
     def __init__(self) -> None:
         self._restart()
@@ -78,8 +80,8 @@ class RecallIndex:
 
     @staticmethod
     def of(view: View, indexes: IndexCache) -> RecallIndex:
-        """Return the index of the entries before the newest turn of a view. It is the one in `indexes`, which is
-        brought up to date in place; for an older view it is made again.
+        """Return the index of the entries before the newest turn of a view; an empty one if there is no turn. It is the
+        one in `indexes`, which is brought up to date in place; for an older view it is made again.
 
         Entries that a plan adds come after that turn. So this plan and one right after it find the same.
         """
@@ -97,8 +99,8 @@ class RecallIndex:
         return range(self._first, len(self.passages))
 
     def add(self, view: View, entry: Entry) -> None:
-        """Index the next entry. If there are then more than `REACH_TOKENS` tokens, the oldest passages are not searched
-        any more."""
+        """Index the entry with the seq `n`, the next one; `of` does this. If there are then more than `REACH_TOKENS`
+        tokens, the oldest passages are not searched any more."""
         self.n += 1
         for number, text, start, end, tokens in _spans(view, entry):
             terms = terms_of(text[start:end])
@@ -115,8 +117,8 @@ class RecallIndex:
             self._first += 1
 
     def weight(self, term: str) -> float:
-        """Return the weight of a term in a query: its rarity (the idf of BM25), and twice that for a name, which has
-        "=" in front."""
+        """Return the weight of a term (see `terms_of`) in a query: its rarity (the idf of BM25), and twice that for a
+        name, which has "=" in front. A term that no passage has gets the greatest weight."""
         among = len(self.passages) - self._first
         found = len(self._where(term))
         rarity = log(1 + (among - found + 0.5) / (found + 0.5))
@@ -177,7 +179,8 @@ class PassageVectors:
         self._name = ""
 
     def update(self, index: RecallIndex, embedder: Embedder, text_of: Callable[[RecallPassage], str]) -> None:
-        """Embed the passages that have no vector yet. With another index or another embedder, all are embedded anew."""
+        """Embed the passages of the index that have no vector yet, 256 texts at a time. With another index or another
+        embedder, all are embedded anew. What the embedder raises passes through; what was embedded before stays."""
         if self._passages is not index.passages or self._name != embedder.name:  # another log, or another model
             self._of, self._passages, self._name = [], index.passages, embedder.name
         missing = map(text_of, islice(index.passages, len(self._of), None))
@@ -192,13 +195,13 @@ class PassageVectors:
 
 
 def unit_vector(vector: Any) -> array[float]:
-    """Scale a vector to length 1; a vector of zeros is returned as it is."""
+    """Return a vector scaled to length 1, as 32-bit floats; a vector of zeros keeps its values."""
     values = array("f", vector)
     length = sqrt(sum(map(mul, values, values)))
     return array("f", (value / length for value in values)) if length else values
 
 
 def newest_best(ranking: dict[int, float]) -> list[int]:
-    """Return the MAX_FUSED passages with the highest scores, the best first; among equals the newer one first.
-    `ranking`: the scores, by the index of the passage."""
+    """Return the 200 passages (`MAX_FUSED`) with the highest scores, the best first; among equals the newer one first.
+    `ranking`: the scores, by the index of the passage. The result has these indexes."""
     return sorted(ranking, key=lambda at: (-ranking[at], -at))[:MAX_FUSED]

@@ -69,8 +69,8 @@ class Recall(Struct, frozen=True, kw_only=True):
 
     - The newest turn is a message of the user. In a loop of tool calls the model can read for itself.
     - The window hides or shortens something.
-    - At least the share `talk` of the newest turns, in tokens, is without tool calls. Where tools do most of the work,
-      recall does not pay.
+    - At least the share `talk` of the turns in the last 2,000 entries, in tokens, is without tool calls. Where tools do
+      most of the work, recall does not pay.
     - One of the chosen passages, without what its neighbours add, scores at least a share of what the message's words
       and names weigh together: `asked` if the message has a question mark, else `said`.
 
@@ -191,7 +191,7 @@ class _Found:
             passage = self.index.passages[at]
             if self.scores.get(at, 0.0) < self.enough and at not in self.alike:
                 continue
-            quote = escaped(self.view, self.text_of(passage))
+            quote = _as_quoted(self.view, self.text_of(passage))
             if quote in seen or window.shows(passage, quote):
                 continue
             cost = passage.tokens + LINE_TOKENS
@@ -277,8 +277,10 @@ def _with_neighbours(scores: dict[int, float], share: float, alive: range) -> di
     return {at: score for at, score in raised if score}
 
 
-def escaped(view: View, text: str) -> str:
-    """Return a text as a fold or recalled text would quote it, without the marks around it."""
+def _as_quoted(view: View, text: str) -> str:
+    """Return a text as a fold or recalled text would quote it, without the quotation marks around it: without white
+    space at its ends, and with everything disarmed that would look like a marker, a quotation mark or a note of
+    ours."""
     return quoting.quote_marks(quoting.disarmed(text.strip(), view.notes))[1:-1]
 
 
