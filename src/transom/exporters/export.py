@@ -124,7 +124,8 @@ def export(log: StoredLog, format: str | None = None) -> Export:  # noqa: A002 -
     window shows: edits are left out.
 
     Raises InvalidSetting if `log` is no log of a store, for an unknown format and one that is not written, and if
-    `format` is None for a conversation that was not imported.
+    `format` is None for a conversation that was not imported. The call and the iteration read the whole log, and raise
+    what that raises.
     """
     return Export(log, format)
 

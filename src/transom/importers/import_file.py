@@ -96,9 +96,9 @@ def import_file(
 
     The call itself raises InvalidSetting if `source` is neither a path nor an open file, for an unknown format, for an
     `id` that Transom keeps for its own logs, and if `store` is no store. The iteration raises OSError, InvalidMessage
-    for a file that cannot be read as conversations, and InvalidSetting if `id` is given and there are several
-    conversations, or if the store has a conversation of that name that is not the beginning of the file's. What was
-    imported before an error stays.
+    for a file that cannot be read as conversations, and InvalidSetting for a folder without files to read, if `id` is
+    given and there are several conversations, or if the store has a conversation of that name that is not the beginning
+    of the file's. What was imported before an error stays.
 
     In a folder, the rest of a file that cannot be read is reported to `on_skip` and left out, and a conversation whose
     name is taken by another one gets the next free name, such as "trip (2)". Without `id`, InvalidSetting and

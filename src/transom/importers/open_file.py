@@ -106,12 +106,12 @@ class OpenFile(Struct, frozen=True, kw_only=True):
 
     def lines(self) -> Iterator[FileLine]:
         """Yield the lines that are not blank. Raises InvalidMessage where the file cannot be read or unpacked, and for
-        a line of more than MOST_AT_ONCE bytes."""
+        a line of more than MOST_AT_ONCE bytes (512 MB)."""
         return (line for line in self.all_lines() if line.text)
 
     def all_lines(self) -> Iterator[FileLine]:
         """Yield every line, blank ones too. Raises InvalidMessage where the file cannot be read or unpacked, and for a
-        line of more than MOST_AT_ONCE bytes."""
+        line of more than MOST_AT_ONCE bytes (512 MB)."""
         number = 0
         while True:
             number += 1
@@ -126,7 +126,8 @@ class OpenFile(Struct, frozen=True, kw_only=True):
     def rest(self) -> bytes:
         """Return everything that was not read yet.
 
-        Raises InvalidMessage if the file cannot be read or unpacked, or if more than MOST_AT_ONCE bytes are left.
+        Raises InvalidMessage if the file cannot be read or unpacked, or if more than MOST_AT_ONCE bytes (512 MB) are
+        left.
         """
         data = _read(lambda: self.content.read(MOST_AT_ONCE + 1), self.label)
         if len(data) > MOST_AT_ONCE:
@@ -208,8 +209,8 @@ def label_of(stream: IO[Any]) -> str:
 
 
 def buffered(source: IO[Any]) -> io.BufferedReader:
-    """Wrap an open file or a stream, of bytes or of text, so that it can be peeked at, and its lines are read as they
-    come. The source is not closed."""
+    """Wrap an open file or a stream, of bytes or of text (which becomes UTF-8), so that it can be peeked at, and its
+    lines are read as they come. Waits for the first four bytes. The source is not closed."""
     if isinstance(source, io.TextIOBase) and not hasattr(source, "buffer"):
         text = cast("IO[str]", source)
         return _buffered(_cut(lambda size: text.readline(size).encode()))

@@ -55,10 +55,10 @@ class Reader(Iterator[Recorded]):
     `label`: names the file in messages; empty means its path, or the stream's own name. Making a reader raises
     InvalidSetting if `source` is neither a path nor an open file.
 
-    The iteration raises OSError, and InvalidMessage, which names the file, the line and the field, for a file that
-    cannot be read as conversations. In a folder InvalidMessage is not raised: the rest of that file is reported to
-    `options.on_skip` and left out. In a zip archive, a file that is no conversation is reported and left out; if no
-    file is one, the first error is raised.
+    The iteration raises OSError; InvalidSetting for a folder in which no file is named as SUFFIXES say; and
+    InvalidMessage, which names the file, the line and the field, for a file that cannot be read as conversations. In a
+    folder InvalidMessage is not raised: the rest of that file is reported to `options.on_skip` and left out. In a zip
+    archive, a file that is no conversation is reported and left out; if no file is one, the first error is raised.
     """
 
     def __init__(self, source: str | Path | IO[Any], options: ReadOptions, *, label: str = "") -> None:
@@ -180,8 +180,9 @@ def read(
     conversation); without it such lines are logged as warnings.
 
     Raises InvalidSetting if `source` is neither a path nor an open file, and for an unknown format. The iteration
-    raises OSError, and InvalidMessage for a file that cannot be read as conversations; in a folder the rest of such a
-    file is left out instead.
+    raises OSError, InvalidSetting for a folder in which no file is named as SUFFIXES say (`.json`, `.jsonl`, …), and
+    InvalidMessage for a file that cannot be read as conversations; in a folder the rest of such a file is left out
+    instead.
     """
     name = None if format is None else format_named(format).name
     skip = logging.getLogger(__package__).warning if on_skip is None else on_skip

@@ -62,7 +62,8 @@ class UnrecognisedError(InvalidMessage):
 class ReadOptions(Struct, frozen=True, kw_only=True):
     """How values are read.
 
-    `format`: the name of the format, or None to let the content decide; `on_skip`: called for what is left out.
+    `format`: the name of the format, or None to let the content decide; `on_skip`: called with one line of text for
+    each thing that is left out.
     """
 
     format: str | None
@@ -265,7 +266,7 @@ def conversation(body: Raw, where: str, name: str, options: ReadOptions, *, whol
     `where`: how errors name the object; `name`: the id if the object has none. Texts that no message has are reported
     to `options.on_skip`. `whole`: False for an object that was made of a container, which has decided the format and
     reports such texts itself. Raises InvalidMessage if the messages are no list, are in no known format or not in that
-    of `options`, or if `id` is neither a text nor a whole number.
+    of `options`, or if the object has an `id` that is empty, or neither a text nor a whole number.
     """
     if is_window(body):
         raise UnrecognisedError(where, description_of(body))

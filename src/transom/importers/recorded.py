@@ -63,8 +63,8 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
     `id`: its own id, or one made of the file's name; `format`: the name of its format; `dialect`: of its messages.
     `system`: the instruction outside the messages, as the dialect's `parse_system` takes it, or None. `source`: how
-    errors name the place: the file, and the line where a file holds several conversations. `injected`: the positions
-    of the messages that the file calls injected.
+    errors name the place: the file, and the line where a file holds several conversations. `injected`: the positions of
+    the messages that the file calls injected; `meta_of` also knows others, by their text.
 
     `compactions`: where the program that wrote the file had compacted the conversation itself. The key is the position
     of the message with its summary, the value is the text that the model was left with of everything before.

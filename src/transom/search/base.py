@@ -27,7 +27,8 @@ class SearchFilters(Struct, frozen=True, kw_only=True):
     - `roles`: it has one of these roles: user, assistant, tool, note, …; empty: any.
     - `tools`: it is a result of one of these tools, or a reply that calls one of them; empty: any entry.
     - `run_id`: it belongs to this run (`Meta.run_id`); empty: any.
-    - `file`: it names this path or part of a path, or it is the result of a call that does; empty: any entry.
+    - `file`: it names this path or part of a path, or it is the result of a call that does; the part is of whole words
+      ("server.py", not "erver.py"); empty: any entry.
     - `since`, `until`: it was appended between these times, both included, in seconds since the epoch; None: no bound.
     - `include_hidden`: if true, entries that are kept out of context, which only people may read, are found too.
     """
@@ -119,10 +120,10 @@ class SearchIndex(Protocol):
 
         Conversations that the store has no more are removed from the index. `conversations`: only these, which may also
         name archives of memory; None: all conversations, in which a damaged one is skipped with a warning. `embedder`:
-        also compute and store the vectors that indexed entries lack. `most`: stop after about this many
-        entries; call again until the result is less than `most`: then nothing is left. Other processes may do the same
-        meanwhile. Raises StoreDamaged for a damaged conversation that is in `conversations`, and InvalidSetting if the
-        embedder does not return an array of (texts, dimensions).
+        also compute and store the vectors that indexed entries lack. `most`: stop after about this many entries; call
+        again until the result is less than `most`: then nothing is left. Other processes may do the same meanwhile.
+        Raises StoreDamaged for a damaged conversation that is in `conversations`, and InvalidSetting if the embedder
+        does not return an array of (texts, dimensions).
         """
         ...
 

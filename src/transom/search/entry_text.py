@@ -56,8 +56,8 @@ class SearchTexts:
         self._replies: deque[m.Assistant] = deque(maxlen=LOOK_BACK)
 
     def skip(self, entry: Entry) -> None:
-        """Pass over an entry that is indexed already. A reply with calls is remembered: a later result may answer
-        them."""
+        """Pass over an entry that is indexed already. A reply with calls is remembered, because a later result may
+        answer them: the newest 64 of these."""
         if isinstance(entry.body, m.Assistant) and entry.body.calls:
             self._replies.appendleft(entry.body)
 

@@ -91,9 +91,9 @@ def _allowed(db: sqlite3.Connection, where: FtsFilter) -> set[int] | None:
 
 
 def by_nearness(stored: Sequence[tuple[Place, bytes]], wanted: Any) -> list[Place]:
-    """Return the places of vectors by nearness to `wanted`, the nearest first, each place once. `stored`: pairs of a
-    place and the bytes of its vector (float32, length 1). Vectors of other dimensions, which the model had before, are
-    left out."""
+    """Return the places of vectors by nearness to `wanted`, the nearest first, each place once. `wanted`: one vector of
+    `embedded`. `stored`: pairs of a place and the bytes of its vector (float32, length 1). Vectors of other dimensions,
+    which the model had before, are left out."""
     import numpy as np  # noqa: PLC0415 - only who searches by meaning needs it
 
     stored = [each for each in stored if len(each[1]) == wanted.nbytes]
@@ -110,7 +110,8 @@ def parts_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Any:
-    """Embed texts, and scale the vectors to length 1; one of zeros stays zeros.
+    """Embed texts, and return the vectors as an array of float32 (texts, dimensions), each scaled to length 1; one of
+    zeros stays zeros.
 
     Raises InvalidSetting if the embedder does not return an array of shape (texts, dimensions), of finite numbers.
     """

@@ -68,8 +68,8 @@ class StoredLog(Protocol):
         ...
 
     def append(self, entries: Sequence[Entry], expect: int) -> None:
-        """Store all of these entries or none; they are durable when this returns. The handle knows them then, and
-        all entries before them.
+        """Store all of these entries or none; they are durable when this returns. The handle knows them then, and all
+        entries before them.
 
         `expect` is the number of entries that the caller believes the stored log to have, also those that this handle
         does not know; so the seqs of the entries are `expect`, `expect` + 1, …. Without entries only that number is
@@ -86,7 +86,7 @@ class StoredLog(Protocol):
         """Take in the entries that others have appended, and return the new number of known entries.
 
         Raises UnknownLog if the conversation of this handle was forgotten, StoreDamaged if entries that the handle
-        knows are gone, and StoreUnavailable if the store cannot be read now.
+        knows are gone or the store sees that new ones are damaged, and StoreUnavailable if it cannot be read now.
         """
         ...
 
@@ -112,12 +112,13 @@ class Store(Protocol):
 
     Some things are optional:
 
-    - A store with `forget_all(names)` forgets several conversations in one go.
+    - A store with `forget_all(names)` forgets several conversations in one go, and ignores unknown names.
     - A store with `search_index()` or `prefix_index()` keeps its index of words, or of message prefixes (see
       `transom.http`), for the next process. Without them these are made in memory.
-    - A log with `copy_to` copies itself in one transaction (see `fork_log`).
-    - A log with `wait(timeout)` learns of appends at once: it returns after an append, or after so many seconds (see
-      `follow`).
+    - A log with `copy_to(name, stop, then)` makes the conversation `name` of its first `stop` entries and the entry
+      `then`, in one transaction; it raises Conflict if there is one by that name (see `fork_log`).
+    - A log with `wait(timeout)` learns of appends at once: it returns after an append, or after so many seconds, and
+      has taken the new entries in as `refresh` does (see `follow`).
     - A log with `take_lease` and `release_lease` lets one handle at a time run its conversation (see
       `transom.stores.base.LeasedLog`). Without them, everybody may run it at any time.
     - A log whose `view_cache` is the `transom.stores.view_cache.ViewCache` of its store is opened again without

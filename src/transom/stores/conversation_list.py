@@ -62,9 +62,9 @@ def list_conversations(
     """Return the conversations of a store, or of one of its users, described in full: the one that was used last comes
     first.
 
-    `store`: a URL, a path, or a store object. `user_id`: only those of this user; "" for those of nobody, None for
-    all. `limit`: how many are returned at most, those that were used last. Logs of sub-agents are conversations of
-    their own.
+    `store`: a URL, a path, or a store object. `user_id`: only those of this user; "" for those of nobody, None for all.
+    `limit`: how many are returned at most, those that were used last. Logs of sub-agents are conversations of their
+    own.
 
     A conversation that cannot be read is among them, with the reason in `damaged`. If that shows when the first entries
     are read, it counts as nobody's, and comes last.

@@ -35,7 +35,8 @@ class LocalStore:
 
     def prefix_index(self) -> SqlitePrefixIndex:
         """Return the index of message prefixes (`stores.prefix_index`), which is a file beside the store's data, or in
-        memory if the store is. It is closed with the store."""
+        memory if the store is. It is closed with the store. Raises StoreUnavailable if the file cannot be opened or
+        made."""
         if self._prefixes is None:
             self._prefixes = SqlitePrefixIndex(str(self._prefix_file or MEMORY))
         return self._prefixes
@@ -58,7 +59,8 @@ class LocalStore:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close the two indexes. The next use opens or makes them again; message prefixes in memory stay."""
+        """Close the two indexes. The next use opens them again; an index of words in memory is lost and made anew, one
+        of message prefixes in memory stays."""
         if self._words is not None:
             self._words.close()
         if self._prefixes is not None and self._prefix_file is not None:

@@ -194,9 +194,9 @@ class PostgresLog(RowLog):
     def wait(self, timeout: float) -> int:
         """Wait until somebody appends, at most `timeout` seconds; take in the new entries and return the new length.
 
-        Returns at once if there are entries already that this handle does not know. The length is the same as before
-        if the time passes without an append, or if the connection was lost meanwhile. The conversation need not exist
-        yet. Raises as `refresh` does.
+        Returns at once if there are entries already that this handle does not know. The length is the same as before if
+        the time passes without an append, or if the connection was lost meanwhile. The conversation need not exist yet.
+        Raises as `refresh` does.
         """
         known, database = self._n, self._store.database
         with database.listener.waiting_for(_key(self.name)) as event:

@@ -228,9 +228,9 @@ class PostgresDatabase:
         """Call `work` with a connection and return its result. Each statement is committed by itself, unless `work`
         begins a transaction.
 
-        `work` is called again, for at most RETRY_SECONDS, if the connection breaks or another transaction was in the
-        way, so it must be safe to repeat. `in_doubt`: asked when the last try has failed; if it returns true, the error
-        says that it is not known whether anything was stored.
+        `work` is called again, for at most 30 seconds (RETRY_SECONDS), if the connection breaks or another transaction
+        was in the way, so it must be safe to repeat. `in_doubt`: asked when the last try has failed; if it returns
+        true, the error says that it is not known whether anything was stored.
 
         Raises StoreUnavailable if the server cannot be reached or refuses, StoreDamaged if a table is missing or
         different, InvalidSetting if the store is closed or was opened before a fork of this process.

@@ -142,8 +142,8 @@ def update_vectors(database: PostgresDatabase, embedder: Embedder, logs: Sequenc
 
 
 def nearest(database: PostgresDatabase, embedder: Embedder, query: str, where: SqlFilter) -> Ranking:
-    """Return the ranking of the entries whose vectors are nearest to that of the query by cosine, the nearest first:
-    a function that returns as many places as it is asked for, or all there are. With an HNSW index, unless the filter
+    """Return the ranking of the entries whose vectors are nearest to that of the query by cosine, the nearest first: a
+    function that returns as many places as it is asked for, or all there are. With an HNSW index, unless the filter
     names conversations, it may miss some.
 
     The query is embedded here, once, and only its first PART_CHARACTERS. For a blank query the ranking is empty.

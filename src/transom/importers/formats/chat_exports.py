@@ -65,8 +65,8 @@ def chatgpt_path(chat: Raw) -> MessagePath:
 def chatgpt_messages(values: Iterable[object]) -> Iterator[Raw]:
     """Translate messages of ChatGPT to OpenAI Chat messages.
 
-    A message of the model whose recipient is not "all" is a call of the tool that the recipient names. Thoughts are
-    messages of their own in the export, and become the reasoning of what the model says next.
+    A message of the model whose recipient is not "all", "assistant" or empty is a call of the tool that the recipient
+    names. Thoughts are messages of their own in the export, and become the reasoning of what the model says next.
     """
     builder = ChatBuilder()
     thoughts: list[Piece] = []

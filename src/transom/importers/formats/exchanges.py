@@ -74,7 +74,8 @@ def _asked(value: object) -> Raw:
 
 def exchange(asked: object, replied: object, label: str = "", tools: object = None) -> ConversationBody:
     """Make a conversation from a request and its reply: the messages of both, and the system instruction and the tools
-    of the request. `label`: the id of the conversation; `tools`: are taken if the request has none."""
+    of the request. `asked`: as `request_messages` takes it; `replied`: as `reply_messages` takes it. `label`: the id of
+    the conversation; `tools`: are taken if the request has none."""
     body = _asked(asked)
     keys = ("system", "instructions", "systemInstruction", "system_instruction")
     return ConversationBody(

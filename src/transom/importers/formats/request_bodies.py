@@ -175,13 +175,15 @@ def _format_of_beside(body: Raw, messages: list[object]) -> str:
 
 
 def unknown_parts(messages: list[object]) -> str:
-    """Say in a few words which message has a content part of no API, as `format_of` finds it; empty if none has."""
+    """Say in a few words which message, counted from 0, is the first with a content part of no API, as `format_of`
+    finds it; empty if none has."""
     found = (at for at, message in enumerate(messages) if "unknown" in _signs([message]))
     return next((f"message {at} with content parts of no API" for at in found), "")
 
 
 def unknown_texts(messages: list[object]) -> str:
-    """Say in a few words which message has texts that no API would read; empty if none has.
+    """Say in a few words which message, counted from 0, is the first with texts that no API would read; empty if none
+    has.
 
     Such a message has texts under some key, and nothing that an API knows; or it has a part whose type no API has.
     """

@@ -161,7 +161,8 @@ def _words(part: object, paths: Paths) -> str:
 
 
 def call(*, id: Paths, name: Paths, args: Paths) -> Rule:  # noqa: A002 - the word of the formats
-    """Make the rule for a call of a tool. The paths lead to its id, the name of the tool and the arguments."""
+    """Make the rule for a call of a tool. The paths lead to its id, the name of the tool and the arguments, a text or
+    an object. An id or a name that is missing, or no text, is empty."""
     return lambda part: [Call(_text(part, id), _text(part, name), arguments(found(part, args)))]
 
 
@@ -172,8 +173,9 @@ def answer(
     name: Paths = "",
     failed: Callable[[Any], bool] = lambda part: False,  # noqa: ARG005
 ) -> Rule:
-    """Make the rule for the result of a call. `id`: the path to the id of the call; `value`: to the result; `name`: to
-    the name of the tool. `failed`: true for a part that says that the call failed."""
+    """Make the rule for the result of a call. `id`: the path to the id of the call; `value`: to the result, of which
+    `result_text` makes a text; `name`: to the name of the tool. An id or a name that is missing, or no text, is empty.
+    `failed`: true for a part that says that the call failed."""
     return lambda part: [CallResult(_text(part, id), _text(part, name), result_text(found(part, value)), failed(part))]
 
 

@@ -214,7 +214,8 @@ def import_lines(
     open_log: Callable[[str], ImportedLog],
     on_skip: OnSkip,
 ) -> dict[str, ImportedLog]:
-    """Append what the lines of a session have and the logs lack. Return the log of each branch, by its name.
+    """Append what the lines of a session have and the logs lack, in batches: what was appended before an error stays.
+    Return the log of each branch, by its name.
 
     `log`: the log of the branch `main`; `open_log`: opens the log of another branch, which is a subagent. If the file
     is shorter than at an earlier import, nothing more is appended, and `on_skip` is told. Raises InvalidSetting if a

@@ -25,9 +25,9 @@ class Said(Struct, frozen=True, kw_only=True):
 
     `branch`: the subagent whose conversation it belongs to; empty for the session's own. `first`: the number of its
     first line, from 0, where only lines with a message count (`SessionReader.count`); `lines`: how many of these it was
-    made from. `at`: when it was said, in seconds since the epoch, None if
-    the line has no time. `injected`: the file says that the program wrote it in the user's name. `left_with`: for the
-    summary of a compaction by the program, the text that the model was left with of everything before; otherwise empty.
+    made from. `at`: when it was said, in seconds since the epoch, None if the line has no time. `injected`: the file
+    says that the program wrote it in the user's name. `left_with`: for the summary of a compaction by the program, the
+    text that the model was left with of everything before; otherwise empty.
     """
 
     branch: str = ""
