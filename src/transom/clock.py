@@ -14,7 +14,7 @@ system_clock: Clock = time.time
 
 
 def utc(at: float) -> datetime:
-    """The date of a time in seconds since 1970.
+    """The date, in UTC, of a time in seconds since 1970. Nothing is raised.
 
     The last date there is for a time beyond the year 9999 (a clock that gives milliseconds), the first one for a time
     before the year 1, and 1970 for NaN.

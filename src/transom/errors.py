@@ -233,8 +233,8 @@ class SummaryFailed(TransomError):
 
 
 class MemoryConflict(TransomError):
-    """A memory block was changed by somebody else since it was read. Nothing was stored. `newest`: the block's text
-    now."""
+    """A memory block was changed by somebody else since it was read. Nothing was stored. `newest`: what the block says
+    now, as the model reads it: `texts.memory_text`, quoted and with its size. `label`: the block's."""
 
     def __init__(self, label: str, newest: str) -> None:
         self.label, self.newest = label, newest

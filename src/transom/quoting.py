@@ -28,7 +28,8 @@ BETWEEN_CALLS = " · "
 
 def quote_marks(text: str) -> str:
     """Put a text between « and », as a quote in a record. A « or » in the text becomes ‹ or ›, so it cannot end the
-    quote. A beginning of a line that looks like a line of a record gets a backslash."""
+    quote. A beginning of a line that looks like a line of a record gets a backslash. Of what looks like a marker
+    nothing is changed: that is for `disarmed`, before this."""
     inner = text.replace(OPEN, "‹").replace(CLOSE, "›")
     return f"{_LIKE_OURS.sub(_escaped, OPEN + inner)}{CLOSE}"
 
@@ -48,21 +49,23 @@ def plain_name(name: str) -> str:
     every text of ours gets such a name from this function.
 
     Letters, digits and `_ - . : / @ + # $` stay, and any other characters become one `_`: without blanks and brackets
-    a name is no reference, no mark and no line. A name that is a role or a number has `()` behind it.
+    a name is no reference, no mark and no line. At most 80 characters are shown (`NAME_CHARACTERS`). A name that is a
+    role ("user"), or begins with a digit, has `()` behind it. An empty name stays empty.
     """
     shown = _NOT_IN_A_NAME.sub("_", name)[:NAME_CHARACTERS]
     return f"{shown}()" if shown.casefold() in _ROLES or shown[:1].isdigit() else shown
 
 
 def name_in_a_line(name: str) -> str:
-    """Make the name of a file, a block or an object safe inside a line of ours: as `in_a_line`, and line ends become
-    blanks, and a reference in the name ("entry 5") gets a backslash before its number. Blanks stay. The result is for
-    display: it may differ from the name."""
+    """Make the name of a file, a block or an object safe inside a line of ours. It does what `in_a_line` does; in
+    addition, line ends become blanks, and a reference in the name ("entry 5") gets a backslash before its number.
+    Blanks stay, and nothing is cut. For display only: the result may differ from the name."""
     return _REFERENCE.sub(r"\1\\", in_a_line(name.translate(_LINE_ENDS)))
 
 
 def disarmed(text: str, keys: Iterable[str] = ()) -> str:
-    """The text with a backslash before each bracket that could begin one of our markers.
+    """The text with a backslash before each `[` that could begin one of our markers, such as "[entry 12]". Other
+    brackets stay. Do it once: a text that is disarmed already gets another backslash.
 
     `keys`: the keys of announced state. A note of state begins a line with its key in brackets (`[goal] …`), so these
     get a backslash too.
@@ -127,6 +130,7 @@ def _markers() -> re.Pattern[str]:
 
 
 def fenced(text: str) -> str:
-    """A text between fences that are longer than any run of backticks in it, so that nothing in it can close them."""
+    """A text between two lines of backticks, three or more: longer than any run of backticks in it, so that nothing in
+    it can close them."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}\n{text}\n{fence}"

@@ -55,8 +55,9 @@ not be shown. It must return the same for equal texts."""
 
 
 class Redactor:
-    """Replaces secrets by what they are: `[redacted: AWS access key]`. `find` finds them. It is a
-    `core.redact_derived_text.Redact`."""
+    """Replaces secrets by what they are: `[redacted: AWS access key]`. Call it with a text: it is a
+    `core.redact_derived_text.Redact`. `find` finds them: a function that takes a text and returns either the spans of
+    its secrets (start, end, kind) or the redacted text itself. It must return the same for equal texts."""
 
     def __init__(self, find: Find) -> None:
         self._find = find
@@ -120,8 +121,8 @@ def redactor(given: object) -> Redactor | None:
 
 def without_keys(text: str, *known: str) -> str:
     """Return a text of a provider or of an SDK, such as an error, without keys: those that are `known`, and what looks
-    like one, become `[redacted: …]`. It needs no extra. A known key of fewer than `MIN_KNOWN_KEY` characters is
-    left."""
+    like one, become `[redacted: …]`. It needs no extra. A known key of fewer than 4 characters (`MIN_KNOWN_KEY`) is
+    left; an empty one does nothing."""
     spans = [*_matches(_KEYS, text)]
     for key in filter(None, known):
         if len(key) >= MIN_KNOWN_KEY:

@@ -45,24 +45,25 @@ def tool_failed(text: str) -> str:
 
 
 def rejected(why: str) -> str:
-    """The result of a call that a person did not allow. `why`: the reason, if one was given."""
+    """The result of a call that a person did not allow. `why`: the reason, put in as it is; empty if none was given."""
     return f"{REJECTED}: {why}" if why else REJECTED
 
 
 def not_approved(why: str) -> str:
-    """The result of a call that the function `approve` of a run did not allow. `why`: the reason, if it gave one."""
+    """The result of a call that the function `approve` of a run did not allow. `why`: the reason, put in as it is;
+    empty if it gave none."""
     return f"{NOT_APPROVED}: {why}" if why else NOT_APPROVED
 
 
 def agent_needs_approval(tools: Sequence[str]) -> str:
     """Why a sub-agent stopped, if its caller does not wait for it: calls of these tools need the user's approval.
-    `tools`: their names."""
+    `tools`: their names, as the model wrote them; they are made plain here (`plain_name`)."""
     names = ", ".join(map(plain_name, tools))
     return f"it stopped, because these calls need the user's approval, which a sub-agent cannot wait for: {names}"
 
 
 def tool_unavailable(name: str) -> str:
-    """The result of a call to a tool that cannot be used now."""
+    """The result of a call to a tool that cannot be used now. `name`: as the model wrote it; it is made plain here."""
     return f"not run: the tool {plain_name(name)} is not available now"
 
 
@@ -77,14 +78,14 @@ def binary_output(size: int) -> str:
 
 
 def arguments_changed(arguments: str) -> str:
-    """The first line of a result whose tool ran with other arguments than the model wrote. `arguments`: those that the
-    tool got, as JSON."""
+    """The first line of a result whose tool ran with other arguments than the model wrote, without a line end.
+    `arguments`: those that the tool got, as JSON; put in as they are, however long."""
     return f"[the user changed the arguments of this call before it ran: {arguments}]"
 
 
 def output_does_not_fit(why: str, schema: str) -> str:
-    """What the model reads if its answer is not of the type that a run wants. `why`: what is wrong. `schema`: the JSON
-    schema of the type."""
+    """What the model reads if its answer is not of the type that a run wants. `why`: what is wrong, without a full stop
+    at the end. `schema`: the JSON schema of the type, as a text. Both are put in as they are."""
     return f"[the answer does not fit: {why}. Answer again, with only a JSON object of this schema: {schema}]"
 
 
@@ -98,8 +99,8 @@ UNNAMED = "unnamed"
 
 
 def reply_interrupted(partial: str, kind: str) -> str:
-    """A turn of the model that broke off, for the model. `partial`: what had arrived of it. `kind`: why there is no
-    more."""
+    """A turn of the model that broke off, for the model: what had arrived of it (`partial`), and below it a line that
+    says why there is no more. `kind`: the `kind` of a ProviderError."""
     return f"{partial}\n[the reply ended here: {kind}]"
 
 
@@ -122,7 +123,8 @@ def moved_media(kind: str, number: int) -> str:
 
 def instruction_text(role: str, text: str) -> str:
     """The text of the user message that stands for a system or developer message in the middle of a conversation, for
-    an API that takes the role at the beginning only, or not at all."""
+    an API that takes the role at the beginning only, or not at all. `text`: put in as it is; with "" the result is what
+    stands in front."""
     return f"[{role} message] {text}"
 
 
@@ -143,7 +145,9 @@ instructions which a note took back apply again."""
 
 
 def head_part(name: str, text: str) -> str:
-    """A head part: a text behind the system prompt. `name`: the name of the part."""
+    """The text of a head part: a message behind the system prompt, which begins with a line of ours. `name`: the name
+    of the part, of 1 to 60 characters without brackets and line ends; `is_head_part` knows no other. That is not
+    checked here. `text`: put in as it is."""
     return f"[system prompt: {name}]\n{text}"
 
 
@@ -156,7 +160,7 @@ def is_head_part(text: str) -> bool:
 
 
 def state_note(key: str, text: str) -> str:
-    """The text of a note that announces the state of a key."""
+    """The text of a note that announces the state of a key: "[goal] …". `key` and `text` are put in as they are."""
     return f"[{key}] {text}"
 
 
@@ -166,12 +170,14 @@ def state_removed(key: str) -> str:
 
 
 def superseded_note(ref: str) -> str:
-    """What stands in place of a note of state, after a newer one of the same key was added."""
+    """What stands in place of a note of state, after a newer one of the same key was added. `ref`: names the entry of
+    the older note ("entry 12")."""
     return f"[{ref}: said again later]"
 
 
 def redacted(kind: str) -> str:
-    """What stands in place of a secret. `kind`: what the secret is ("AWS access key")."""
+    """What stands in place of a secret. `kind`: what the secret is ("AWS access key"), in words without brackets; it is
+    put in as it is."""
     return f"[redacted: {kind}]"
 
 
@@ -183,28 +189,28 @@ CALL_CHARACTERS = 200
 
 def late_result_note(ref: str, tool: str, text: str) -> str:
     """The text of a note with a real result that came after its call had been closed as aborted. `ref`: names the entry
-    of the result. `tool`: the tool's name; may be empty."""
+    of the result. `tool`: the tool's name, made plain here; may be empty. `text`: the result, disarmed here."""
     name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; the call above it was marked aborted]\n{disarmed(text)}"
 
 
 def given_up_result_note(ref: str, tool: str, text: str) -> str:
     """The text of a note with a result that came after its call was given up: the tool took too long, or the run was
-    stopped. `ref`, `tool`: as for `late_result_note`."""
+    stopped. `ref`, `tool`, `text`: as for `late_result_note`."""
     name = plain_name(tool) or "a tool call"
     return f"[late result of {name}, {ref}; it came after the call was given up]\n{disarmed(text)}"
 
 
 def approved_result_note(ref: str, tool: str, text: str) -> str:
     """The text of a note with the result of a call that had to wait for the user's approval; until then its result said
-    that it waits. `ref`, `tool`: as for `late_result_note`."""
+    that it waits. `ref`, `tool`, `text`: as for `late_result_note`."""
     name = plain_name(tool) or "a tool call"
     return f"[result of {name}, {ref}; the call above it waited for the user's approval]\n{disarmed(text)}"
 
 
 def call_with(arguments: str) -> str:
     """The line of a late result's note that says which call it is about, if the turn has several calls of the tool.
-    `arguments`: those of the call; at most `CALL_CHARACTERS` of them are shown."""
+    `arguments`: those of the call; the first 200 characters of them are shown (`CALL_CHARACTERS`)."""
     return f"the call with {arguments[:CALL_CHARACTERS]}"
 
 
@@ -212,19 +218,21 @@ def call_with(arguments: str) -> str:
 
 
 def bare_marker(ref: str) -> str:
-    """The shortest marker: only the reference."""
+    """The shortest marker: only the reference, in brackets. `ref`: names an entry ("entry 12")."""
     return f"[{ref}]"
 
 
 def clip_marker(ref: str, gone: int, lines: int = 0) -> str:
-    """The gap in a clipped text. `gone`: the number of tokens that are left out. `lines`: the number of lines of the
-    whole text; 0: the marker does not say it."""
+    """The gap in a clipped text, between two line ends. `ref`: names the entry that has the whole text. `gone`: the
+    number of tokens that are left out. `lines`: the number of lines of the whole text; 0: the marker does not say it.
+    """
     total = f" of {lines:,} lines" if lines else ""
     return f"\n[…{gone:,} tokens truncated{total}; whole in {ref}]\n"
 
 
 def excerpt_marker(ref: str, gone: int) -> str:
-    """The gap in a message of which the window has an excerpt. `gone`: the number of tokens that are left out."""
+    """The gap in a message of which the window has an excerpt, between two blanks. `ref`: names the entry of the
+    message. `gone`: the number of tokens that are left out."""
     return f" […{gone:,} tokens left out; whole in {ref}] "
 
 
@@ -241,31 +249,34 @@ GAP_IN_LINE = " … "
 
 
 def stub_marker(ref: str, tool: str, tokens: int, lines: int, outcome: str = "") -> str:
-    """What stands in place of most of a tool result. `tokens`, `lines`: how many the whole result has. `outcome`: how
-    the call ended."""
+    """What stands in place of most of a tool result, between two line ends. `ref`: names the entry of the result.
+    `tool`: its tool, made plain here; may be empty. `tokens`, `lines`: how many the whole result has. `outcome`: how
+    the call ended, in words of ours; empty: it is not said."""
     name, ended = f"{plain_name(tool)} " if tool else "", f"{outcome}, " if outcome else ""
     return f"\n[{name}output stored: {ended}{tokens:,} tokens, {lines:,} lines; whole in {ref}]\n"
 
 
 def masked_marker(ref: str, tool: str, lines: int, outcome: str = "") -> str:
-    """What stands in place of an old tool result. `lines`: how many lines the whole result has. `outcome`: how the call
-    ended."""
+    """What stands in place of an old tool result. `lines`: how many lines the whole result has. `ref`, `tool`,
+    `outcome`: as for `stub_marker`."""
     name, ended = f"{plain_name(tool)} " if tool else "", f"{outcome}, " if outcome else ""
     return f"[old {name}output left out: {ended}{lines:,} lines; whole in {ref}]"
 
 
 def duplicate_marker(ref: str, newest: str) -> str:
-    """What stands in place of a tool result whose exact text comes again later, in the entry `newest`."""
+    """What stands in place of a tool result whose exact text comes again later. `ref`: names the entry of this result.
+    `newest`: names the entry of the other one ("entry 40")."""
     return f"[same text as in {newest}; whole in {ref}]"
 
 
 def outdated_marker(ref: str, newest: str) -> str:
-    """What stands in place of the result of a read that was made again later, in the entry `newest`."""
+    """What stands in place of the result of a read that was made again later. `ref`, `newest`: as for
+    `duplicate_marker`."""
     return f"[read again later, in {newest}; this one whole in {ref}]"
 
 
 def media_marker(ref: str, kind: str) -> str:
-    """What stands in place of media that are left out. `kind`: image or file."""
+    """What stands in place of an image or a file that is left out. `ref`: names its entry. `kind`: image or file."""
     return f"[{kind} left out; whole in {ref}]"
 
 
@@ -287,8 +298,8 @@ def trimmed_arguments(ref: str, tokens: int) -> str:
 
 
 def trimmed_arguments_but(kept: dict[str, str], ref: str, tokens: int) -> str:
-    """What stands in place of a call's arguments, except for those in `kept`; a JSON object. `tokens`: how many the
-    whole arguments have."""
+    """What stands in place of a call's arguments: a JSON object of `kept`, the arguments that stay (name → value), and
+    a reference to the whole. `tokens`: how many the whole arguments have."""
     return json.dumps({**kept, "left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 
@@ -298,8 +309,8 @@ def bare_arguments(ref: str) -> str:
 
 
 def omission(span: str, units: int, tokens: int) -> str:
-    """What stands in place of units that are left out to fit. `span`: the reference to them. `units`: how many they
-    are. `tokens`: how many these units have together."""
+    """What stands in place of units that are left out to fit. `span`: the reference to them ("entry 3 to entry 40").
+    `units`: how many they are. `tokens`: how many these units have together."""
     return (
         f"[{span}: {units:,} earlier turns, about {tokens:,} tokens, are left out of this window to fit; "
         "they are kept in the log. The conversation goes on below.]"
@@ -307,8 +318,8 @@ def omission(span: str, units: int, tokens: int) -> str:
 
 
 def quoted(ref: str, role: str, text: str, keys: Iterable[str] = ()) -> str:
-    """One excerpt in the text of a fold, in which nothing looks like a marker (see `disarmed`, also for `keys`). `ref`:
-    names the entry. `role`: who wrote it."""
+    """One excerpt in the text of a fold, on a new line. `text` is disarmed here: nothing in it looks like a marker (see
+    `disarmed`, also for `keys`). `ref`: names the entry. `role`: who wrote it."""
     return f"\n[{ref}, {role}] {disarmed(text, keys)}"
 
 
@@ -344,7 +355,7 @@ def succeeded_at(entry: str) -> str:
 
 def last_test_run(subject: str, outcome: str) -> str:
     """The words in a record about the last test run among turns that it only counts. `subject`: the tests; may be
-    empty. `outcome`: how they ended."""
+    empty. `outcome`: how they ended. Both are already safe in a line (`in_a_line`)."""
     return f"the last test run {subject}: {outcome}" if subject else f"the last test run: {outcome}"
 
 
@@ -353,13 +364,14 @@ ADDED, TAKEN_AWAY = "+", "-"
 
 
 def changed_line(changed: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """A last line of a record: the files or objects that its turns changed, each with the entries that changed it."""
+    """A last line of a record: the files or objects that its turns changed, each with the entries that changed it. The
+    names are already safe in a line (`changed_names`). A name without entries stands alone."""
     return "Changed: " + ", ".join(f"{name} ({', '.join(entries)})" if entries else name for name, entries in changed)
 
 
 def plan_line(entry: str, plan: str) -> str:
     """A last line of a record: the newest plan of the agent. `entry`: the reference to the turn in which it wrote the
-    plan."""
+    plan. `plan`: put between « and » here; it must be `disarmed` already."""
     return f"Plan, from {entry}: {quote_marks(plan)}"
 
 
@@ -404,22 +416,25 @@ def summary_title(last: int, *, by_model: bool) -> str:
 
 
 def summary_item(text: str, status: str = "active") -> str:
-    """A line of a summary, with its status in front unless that is "active"."""
+    """A line of a summary, with its status in front unless that is "active". The text is put in as it is."""
     return f"- {text}" if status == "active" else f"- [{status}] {text}"
 
 
 def to_the_letter(value: str) -> str:
-    """A note or a value in a summary, unchanged: as one line, or between fences if it has several lines."""
+    """A note or a value in a summary, unchanged: as one line of a list ("- …"), or between fences (`fenced`) if it has
+    several lines."""
     return f"- {value}" if len(value.splitlines()) <= 1 else fenced(value)
 
 
 def is_plain_value(value: str) -> bool:
-    """Whether a value may stand unchanged in a summary: it is one line, and none of our marks is in it."""
+    """Whether a value may stand unchanged in a line of a summary: it is one line, not empty, has no "·", and nothing in
+    it looks like a marker (`disarmed`)."""
     return disarmed(value) == value and BETWEEN_CALLS.strip() not in value and value.splitlines() == [value]
 
 
 def exact_values(values: Sequence[str]) -> str:
-    """Values in a summary, unchanged: all those of one line together on one line, the others between fences."""
+    """Values in a summary, unchanged: all those of one line together on one line of a list, with " · " between them,
+    the others below it between fences. Empty without values."""
     short = [value for value in values if len(value.splitlines()) <= 1]
     rest = [fenced(value) for value in values if len(value.splitlines()) > 1]
     return "\n".join([*([f"- {BETWEEN_CALLS.join(short)}"] if short else []), *rest])
@@ -472,12 +487,12 @@ def recalled_title(span: str, *, readable: bool) -> str:
 
 def recalled_line(number: str, speaker: str, text: str) -> str:
     """What is recalled of one entry. `number`: the number of the entry. `speaker`: who said it. `text`: its words,
-    which are put between « and »."""
+    which are put between « and » here; they must be `disarmed` already."""
     return f"{number} {speaker} {quote_marks(text)}"
 
 
 def recalled_before(ref: str) -> str:
-    """What stands in place of recalled text that has become old."""
+    """What stands in place of recalled text that has become old. `ref`: names the entry of that text."""
     return f"[{ref}: earlier entries were recalled here]"
 
 
@@ -486,8 +501,9 @@ FILES_TITLE = "[Files that were read or changed last, as they are now; their tex
 
 
 def file_block(path: str, ref: str, text: str, left_out: int = 0) -> str:
-    """A file that was read again. `ref`: the entry that named it. `left_out`: characters at its end that are left
-    out."""
+    """A file that was read again: a line with its path, and below it its text between fences. `path`, `text`: from
+    outside, made safe here. `ref`: the entry that named it. `left_out`: how many characters at the end of the file
+    `text` does not have; 0: it is whole."""
     more = f", without its last {left_out:,} characters" if left_out else ""
     return f"{name_in_a_line(' '.join(path.split()))} (named in {ref}{more}):\n{fenced(text.rstrip())}"
 
@@ -496,8 +512,8 @@ NOTHING_FOUND = "[nothing found]"
 
 
 def memory_text(text: str, limit: int, keys: Iterable[str] = ()) -> str:
-    """The text of a memory block for the model: how full it is, and between « and » what was stored. It is data, never
-    an instruction.
+    """The text of a memory block for the model: how full it is, and between « and » what was stored, disarmed. It is
+    data, never an instruction. `text`: as it is stored.
 
     `limit`: the maximum length of the block, in characters. `keys`: the keys of announced state; a line of the text
     that looks like one of their notes (`[goal] …`) is escaped.
@@ -507,7 +523,9 @@ def memory_text(text: str, limit: int, keys: Iterable[str] = ()) -> str:
 
 
 def memory_changed(label: str, newest: str) -> str:
-    """The result of an edit of a memory block that has changed since the model read it. `newest`: its text now."""
+    """The result of an edit that was not stored, because somebody has changed the memory block since the model read it.
+    `label`: the block's, made safe here. `newest`: what the block says now, as `memory_text` gives it (quoted,
+    disarmed); it is put in as it is."""
     return f"[not stored: the block {name_in_a_line(label)} was changed meanwhile. It now says:] {newest}"
 
 
@@ -522,7 +540,8 @@ def archived(number: int) -> str:
 
 
 def archive_text(number: int, text: str, tags: Sequence[str] = (), *, cut: bool = False) -> str:
-    """A text of the archive in the result of a search. `cut`: it is only the beginning."""
+    """A text of the archive in the result of a search. `number`: of the text in the archive. `text` is quoted and
+    disarmed here, and `tags` are made safe for a line. `cut`: `text` is only the beginning; it was cut before."""
     about = f", {name_in_a_line(', '.join(tags))}" if tags else ""
     return f"text {number}{about}: {quote_marks(disarmed(text))}{' … (cut)' if cut else ''}"
 

@@ -52,6 +52,23 @@ def test_each_call_logs_what_is_new_and_gives_the_originals() -> None:
     assert session.conversation.head.messages[0].parts == (Text("Be kind."),)
 
 
+def test_a_session_whose_id_begins_with_that_of_another_is_no_branch_of_it() -> None:
+    opened = sessions()
+    history: list[Any] = [HumanMessage("Hello.")]
+    opened.session("ann@example.com").begin(history).observe(AIMessage("The code is TANGERINE."))
+    assert opened.session("ann").conversation.log.name == "ann"
+    opened.session("ann").begin([*history, AIMessage("Hi."), HumanMessage("What is the code?")])
+    assert opened.store.names() == ["ann@example.com", "ann"]
+
+
+def test_forks_and_new_logs_are_found_again_as_branches() -> None:
+    opened = sessions()
+    for name in ("trip", "trip@41", "trip@41 (2)", "trip@new-1", "trip@41@7", "trip@home", "trip@new-1b"):
+        opened.open(name).user("Hello.")
+    names = [branch.conversation.log.name for branch in opened.session("trip")._opened()]
+    assert names == ["trip", "trip@41", "trip@41 (2)", "trip@new-1", "trip@41@7"]
+
+
 def test_leading_system_messages_are_the_head_and_come_back() -> None:
     session = sessions().session("trip")
     history = [SystemMessage("Be kind.", id="s"), HumanMessage("Count.", id="task")]

@@ -53,7 +53,8 @@ class TransomProvider(ContextProvider):
 
     `store`: as for `Conversation.open`. `readback`: whether the agent gets the tools that read back what a window
     leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each conversation: `budget`,
-    `policy`, `counter`, `summarizer` and others.
+    `policy`, `counter`, `summarizer` and others. Raises at once what `Sessions` raises. `sessions.close()` closes the
+    conversations.
     """
 
     def __init__(

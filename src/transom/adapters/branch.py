@@ -140,9 +140,9 @@ class Branch:
         return self._pieces
 
     def take(self, system: str | None) -> None:
-        """Log what is new in the list that `read` has compared last; only if `goes_on` is true. It also sets the system
-        prompt of the conversation, and `sources`. `system`: the system prompt that the framework sends beside the list;
-        None if it sends none."""
+        """Log what is new in the list that `read` has compared last. Call it only if `goes_on` is true: that is not
+        checked. It also sets the system prompt of the conversation, and `sources`. `system`: the system prompt that the
+        framework sends beside the list; None if it sends none."""
         head_length = _head_length(self._pieces)
         head, rest = self._pieces[:head_length], self._pieces[head_length:]
         before = self.conversation.dialect.parse_system(str.__str__(system)) if system else []  # may be a subclass
@@ -196,8 +196,9 @@ class Branch:
         return None
 
     def take_result(self, result: ToolResult) -> str | None:
-        """Log a result whole, and clip what is new in the log as the policy says. Return the clipped text of the
-        result; None if it was not clipped, or if it has parts that are no text."""
+        """Log a result whole, and clip what is new in the log as the policy says. `result`: with the place of its call
+        (see `open_call`). Return the clipped text of the result; None if it was not clipped, or if it has parts that
+        are no text."""
         seq = self.conversation.append(result)
         self.conversation.clip_new()
         view = self.conversation.view

@@ -48,7 +48,7 @@ class TransomPlugin(BasePlugin):
 
     `store`: as for `Conversation.open`. `readback`: whether the agents get the tools that read back what a window
     leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each conversation: `budget`,
-    `policy`, `counter`, `summarizer` and others.
+    `policy`, `counter`, `summarizer` and others. Raises at once what `Sessions` raises.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TransomPlugin(BasePlugin):
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Before a model call: add the readback tools to the request, log what is new in its contents, and put the
-        window in the place of all contents."""
+        window in the place of all contents. Raises what `Session.begin` raises: then the model is not called."""
         llm_request.append_tools([each for each in self._tools if each.name not in llm_request.tools_dict])
         call = await run_sync(self._begin, callback_context, llm_request)
         self._calls[_run(callback_context)] = call

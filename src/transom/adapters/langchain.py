@@ -46,11 +46,12 @@ MOST_SCHEMAS = 1_000
 
 class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
     """Gives each model call of an agent the window of its conversation. The conversation's name is the `thread_id` of
-    the run; a run without one has a conversation named by the id of its first message.
+    the run; a run without one has a conversation with the name "run " and the id of its first message.
 
     `store`: as for `Conversation.open`. `readback`: whether the agent gets the tools that read back what a window
     leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each conversation: `budget`,
-    `policy`, `counter`, `summarizer` and others.
+    `policy`, `counter`, `summarizer` and others. Raises at once what `Sessions` raises. `sessions.close()` closes the
+    conversations.
     """
 
     def __init__(
@@ -65,7 +66,8 @@ class TransomMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Log what is new in the messages, send the window in their place, and log the reply. If the window was too
-        long, or a part of it was refused, a smaller one is sent."""
+        long, or a part of it was refused, a smaller one is sent. Raises what `Session.begin`, `ModelCall.send` and
+        `handler` raise."""
         call = self._begin(request)
         return call.send(lambda messages: handler(request.override(messages=messages)), _reply)
 

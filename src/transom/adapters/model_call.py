@@ -150,7 +150,8 @@ class ModelCall:
 
 
 def error_of(error: BaseException) -> ProviderError:
-    """What a framework raised, as the provider's error, with its status if it still has one.
+    """What a framework raised, as the provider's error, with its status if it still has one. The error is returned, not
+    raised.
 
     Frameworks wrap errors: the first error in the chain of causes that has a status counts. An exception whose name
     says that the request was too long counts as status 413, unless the error with a status says so itself.

@@ -59,7 +59,8 @@ class TransomProvider(ModelProvider):
 
     `store`: as for `Conversation.open`. `provider`: where the models come from; by default the SDK's own. `readback`:
     whether the provider of a session has readback tools (`SessionProvider.tools`); never if the budget is below 8,000
-    tokens. `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    tokens. `options`: the settings of each conversation: `budget`, `policy`, `counter`, `summarizer` and others. Raises
+    at once what `Sessions` raises. `sessions.close()` closes the conversations.
     """
 
     def __init__(
@@ -86,7 +87,8 @@ class TransomProvider(ModelProvider):
 
 
 class SessionProvider(ModelProvider):
-    """Gives each model call of one session the window of its conversation. `session_id`: the conversation's name."""
+    """Gives each model call of one session the window of its conversation. `TransomProvider.for_session` makes it.
+    `session_id`: the conversation's name."""
 
     def __init__(self, sessions: Sessions, session_id: str, provider: ModelProvider) -> None:
         self.sessions, self._id, self._provider = sessions, session_id, provider
@@ -106,8 +108,8 @@ class SessionProvider(ModelProvider):
         """Return these tools, for `Agent.tools`, and the readback tools behind them.
 
         In place of each function tool there is a copy with one more output guardrail. The guardrail logs the function's
-        result as soon as it is there, and gives the SDK the text that the policy clips it to. Other tools stay as they
-        are.
+        result as soon as it is there, and gives the SDK the text that the policy clips it to. A result with images or
+        files is logged whole with the next model call. Other tools stay as they are.
         """
         logged = ToolOutputGuardrail[Any](self._logged, name="transom")
         functions = [
@@ -174,7 +176,7 @@ class TransomModel(Model):
     ) -> ModelResponse:
         """Send a window, and log the response. If the provider says that it is too long, or refuses a part of it, a
         smaller one is sent. A request that goes on with a response that the server keeps is passed on as it came, and
-        not logged."""
+        not logged. Raises what `Session.begin`, `ModelCall.send_async` and the wrapped model raise."""
         rest = (model_settings, tools, output_schema, handoffs, tracing)
         if self._is_on_server(state):
             return await self._model.get_response(system_instructions, input, *rest, **state)

@@ -48,7 +48,8 @@ class TransomCapability(AbstractCapability[Any]):
 
     `store`: as for `Conversation.open`. `readback`: whether the agent gets the tools that read back what a window
     leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each conversation: `budget`,
-    `policy`, `counter`, `summarizer` and others.
+    `policy`, `counter`, `summarizer` and others. Raises at once what `Sessions` raises. `sessions.close()` closes the
+    conversations.
     """
 
     def __init__(
@@ -70,8 +71,9 @@ class TransomCapability(AbstractCapability[Any]):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Put the window in the place of all messages. A second attempt at a request sends the smaller window that
-        `on_model_request_error` has planned."""
+        """Log what is new in the messages, and put the window in the place of all of them. A second attempt at a
+        request sends the smaller window that `on_model_request_error` has planned. Raises what `Session.begin` raises.
+        """
         call = self._calls.get(_run(ctx))
         if call is None or request_context.attempt == 1:
             call = self._calls[_run(ctx)] = await run_sync(self._begin, ctx, request_context)

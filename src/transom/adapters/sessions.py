@@ -27,6 +27,7 @@ that the log has and the list lacks stays in the log: the tool has run.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -54,13 +55,20 @@ MOST_OPEN_SESSIONS = 100
 """How many sessions stay open. If there are more, those that were used longest ago are closed, unless they wait for a
 model. The log of a closed session is read again when it is needed."""
 
+_OF_BRANCH = re.compile(r"(?:@(?:\d+(?: \(\d+\))?|new-\d+))+")
+"""What the name of a branch has behind the id of its session: "@41", "@41 (2)", "@new-1". Another session may have an
+id that begins in the same way ("ann" and "ann@example.com")."""
+
 
 class Sessions:
     """The conversations of one adapter, by the session id of the framework.
 
-    `store`, `options`: as for `Conversation.open`, which says what is raised; the dialect is that of
-    `framework_format`. `readback`: whether the model gets the tools that read back what its window leaves out; never if
-    the budget, without its reserve, is below 8,000 tokens. Any thread may use it.
+    `store`, `options`: as for `Conversation.open`; the dialect is that of `framework_format`, whatever `options` says.
+    `readback`: whether the model gets the tools that read back what its window leaves out; never if the budget, without
+    its reserve, is below 8,000 tokens. Any thread may use it.
+
+    What `Conversation.open` raises for a store that cannot be opened, or for a wrong setting, is raised here, before
+    there is a session.
     """
 
     def __init__(
@@ -84,8 +92,8 @@ class Sessions:
 
     def session(self, session_id: str) -> Session:
         """Return the session with this id: the open one, else a new object, which reads the store when it is first
-        used. If more than `MOST_OPEN_SESSIONS` are open, those that were used longest ago and wait for no model are
-        closed.
+        used. If more than `MOST_OPEN_SESSIONS` (100) are open, those that were used longest ago and wait for no model
+        are closed.
         """
         with self._lock:
             found = self._sessions.pop(session_id, None) or Session(session_id, self)
@@ -97,7 +105,7 @@ class Sessions:
 
     def open(self, name: str) -> Conversation:
         """Open the conversation with this name, with the settings of the adapter. If the store has none of this name, a
-        new one begins."""
+        new one begins. Whoever calls this closes it."""
         return Conversation.open(self.store, name, settings=self._settings)
 
     def warn_unchanged(self, field: str, way_out: str) -> None:
@@ -192,7 +200,8 @@ class Session:
     def _opened(self) -> list[Branch]:
         """The branches. The first use opens those that the store has."""
         if not self._branches:
-            names = [self.id, *(name for name in self._of.store.names(f"{self.id}@") if name != self.id)]
+            found = self._of.store.names(f"{self.id}@")
+            names = [self.id, *(name for name in found if _OF_BRANCH.fullmatch(name, len(self.id)))]
             self._branches = [Branch(self._of.open(name), self._of.format) for name in names]
         return self._branches
 

@@ -45,7 +45,8 @@ class TransomPlugin(Plugin):
     `store`: as for `Conversation.open`. `conversation_id`: the conversation's name, for all agents that have this
     plugin; empty: each agent's conversation has the name of its session. `readback`: whether the agent gets the tools
     that read back what a window leaves out; never if the budget is below 8,000 tokens. `options`: the settings of each
-    conversation: `budget`, `policy`, `counter`, `summarizer` and others.
+    conversation: `budget`, `policy`, `counter`, `summarizer` and others. Raises at once what `Sessions` raises.
+    `sessions.close()` closes the conversations.
     """
 
     def __init__(
