@@ -110,3 +110,4 @@ def test_what_is_too_old_or_missing_is_a_problem():
         "the extra local is too old: openai 1.99.2",
     ]
     assert release("1.2rc1") == (1, 2)
+    assert not Package(name="mcp", installed="2.0", least="2.0.0").is_too_old

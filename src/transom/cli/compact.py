@@ -19,7 +19,8 @@ from transom.stores.in_memory import ScratchLog
 
 def run(options: Compact) -> int:
     """Compact the conversation, and print what the compaction did. Exit code 0, also if there was nothing to compact.
-    With --dry-run nothing is written: the conversation is compacted on a scratch log."""
+    With --dry-run nothing is written: the conversation is compacted on a scratch log, and InvalidSetting is raised for
+    --model, as no model is asked."""
     if options.dry_run and options.model is not None:
         raise InvalidSetting("--dry-run asks no model for a summary: leave out --model")
     made_by = summary_settings(options.model)  # raises before anything is opened

@@ -134,10 +134,13 @@ def installed(package: str) -> str | None:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version up to the first part that does not begin with a digit, so that two versions can
-    be compared: (1, 2) for "1.2" and for "1.2rc1", which count as equal."""
+    """Return the numbers of a version up to the first part that does not begin with a digit, without zeros at their
+    end, so that two versions can be compared: (1, 2) for "1.2", "1.2.0" and "1.2rc1", which count as equal."""
     parts = (re.match(r"\d+", part) for part in version.split("."))
-    return tuple(int(part[0]) for part in takewhile(bool, parts) if part)
+    numbers = [int(part[0]) for part in takewhile(bool, parts) if part]
+    while numbers and not numbers[-1]:
+        del numbers[-1]
+    return tuple(numbers)
 
 
 def extra_of(name: str, needed: list[Package]) -> Extra:

@@ -17,8 +17,9 @@ from transom.stores import StoredLog
 
 
 def run(options: Export) -> int:
-    """Write the conversation to a file or to stdout; say on stderr what was written, and what the format cannot hold or
-    says in other words. Exit code 0. With --json, print one object about the file instead of the first."""
+    """Write the conversation to a file or to stdout; say on stderr what the format cannot hold or says in other words.
+    Of a file, also say what was written: a line on stderr, or with --json one object on stdout. Exit code 0. Raises
+    InvalidSetting for --json without a file."""
     out = options.out or STDOUT
     if options.json and out == STDOUT:
         raise InvalidSetting("--json: the conversation goes to stdout; name a file with -o")

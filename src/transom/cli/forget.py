@@ -18,11 +18,11 @@ from transom.stores.postgres_url import without_password
 
 
 def run(options: Forget) -> int:
-    """Ask the user, then remove the conversation or everything of a user. With `--yes` nobody is asked, nor for what an
-    interrupted `forget` has left.
+    """Ask the user, then remove the conversation or everything of a user. With `--yes` nobody is asked, and the id must
+    be the whole one. What an interrupted `forget` has left of a conversation is removed without asking.
 
-    Exit code 1 if the user does not agree. Raises InvalidSetting if nobody can be asked, and UnknownLog if there is
-    nothing to remove.
+    Exit code 1 if the user does not agree. Raises InvalidSetting if nobody can be asked, and for options that do not go
+    together; UnknownLog if there is nothing to remove.
     """
     if options.user is not None:
         if options.id is not None:

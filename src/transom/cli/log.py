@@ -115,9 +115,9 @@ def _other_line(view: View, ranges: FoldRanges, entry: Entry, cost: EditCost | N
 
 def text_of(body: Body, ranges: FoldRanges) -> str:
     """Describe an entry that is no fact: what it is about, and for a fold or a summary its whole text, which may have
-    many lines. Empty for a fact, and for a kind without a description.
+    many lines. Nothing is escaped: print it with `one_line`. Empty for a fact, and for a kind without a description.
 
-    `ranges`: says which entries the folds of the log cover.
+    `ranges`: of a view that has this entry; it says which entries a fold covers.
     """
     match body:
         case Fold():

@@ -114,9 +114,9 @@ MOST_FOUND = 20
 
 
 def show_archive(memory: Memory, options: Options) -> int:
-    """Print all texts of the archive, the newest first; with --find those that fit the query, the best first.
+    """Print all texts of the archive, the newest first; with --find the MOST_FOUND (20) that fit the query best.
 
-    Exit code 1 if none fits.
+    Exit code 1 if --find finds nothing; else 0, also if the archive is empty.
     """
     archive = memory.archive
     if options.find is None:

@@ -40,8 +40,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 class FileStats(Struct, frozen=True, kw_only=True):
-    """The figures of one file or folder that was replayed. `formats`: how many conversations of each format it has, by
-    the name of the format."""
+    """The figures of one file or folder that was replayed. `file`: its path, or "stdin". `formats`: how many
+    conversations of each format it has, by the name of the format."""
 
     file: str
     stats: ReplayStats
@@ -51,6 +51,7 @@ class FileStats(Struct, frozen=True, kw_only=True):
 class Outcome(Struct, frozen=True, kw_only=True):
     """The result of a replay.
 
+    `budget`: in tokens; `policy`: its name, with settings; `store`: the URL without a password, or "memory:";
     `files`: the figures of each file; `timeline`: that of the conversation whose chart is drawn, None if there is none;
     `needs`: the budget that the refused calls need, None if no call was refused; `problems`: the first windows that
     break a rule or the budget, one line each.

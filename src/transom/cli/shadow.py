@@ -28,7 +28,8 @@ MOST_CHANGED = 5
 def run(options: Shadow) -> int:
     """Draw the sample, say what it costs, ask whether to send it, and print the shares.
 
-    Exit code 1 if the window does harm, or if no call could be compared; else 0, also if the answer is no.
+    Exit code 1 if the window does harm, or if the model answered at no call; else 0, also if the user does not want to
+    send it. Raises InvalidSetting if there is no call to compare, or if nobody can be asked and --yes is not given.
     """
     check_files(options.files)
     provider = provider_named(options.model)

@@ -135,7 +135,8 @@ def last_store() -> str:
 
 
 def store_path(url: str) -> str:
-    """Return the file or folder of a store; empty for memory and for a server.
+    """Return the path of the file or folder of a store, as the URL has it; empty for memory and for a server. Whether
+    the file is there is not checked.
 
     Raises InvalidSetting for a URL of no known form.
     """

@@ -19,7 +19,8 @@ from transom.stores import StoredLog
 
 
 def run(options: Window) -> int:
-    """Plan the next call of the conversation, and print its window. The log is not changed. Exit code 0."""
+    """Plan the next call of the conversation, and print its window. The log is not changed. Exit code 0. Raises
+    InvalidSetting for options that do not go together, and if nothing says how large the window may be."""
     if options.json and options.form == "text":
         raise InvalidSetting("--json is for programs and --as text is for people: use one of them")
     if options.full and options.form != "text":

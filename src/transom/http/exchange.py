@@ -94,7 +94,8 @@ class Figures(Struct):
     """What became of one request, for the metrics of the proxy.
 
     `passed`: why it was sent as it came: the field by which the provider keeps the conversation, "empty", or the type
-    of an error; empty if it was sent with a window. `overflows`: how often it was refused as too long and sent again.
+    of an error ("BudgetImpossible"); empty if it was sent with a window, or if the client got an error of ours.
+    `overflows`: how often it was refused as too long and sent again.
     `usage`: of its reply, as the provider says; None if it says nothing.
     """
 

@@ -25,7 +25,8 @@ SYSTEM_WITH_TOOLS = f"{SYSTEM} Use your tools to look at the files of the workin
 
 def run(options: Chat) -> int:
     """Chat until the user leaves. Returns the exit code: 0; but 1 if an answer or a command failed and the input was no
-    terminal, so that nobody read the error."""
+    terminal, so that nobody read the error. Raises InvalidSetting if no model is named, by --model or TRANSOM_MODEL, or
+    if it cannot be used here."""
     provider = provider_named(options.model or _model_of_environment())
     tools = ChatTools(Path.cwd())
     functions = tools.named(options.tools)
