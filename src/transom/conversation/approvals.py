@@ -57,8 +57,8 @@ def approved_calls(view: View) -> list[ToolCalled]:
 
 
 def blocks_the_model(view: View) -> bool:
-    """Whether a call without a result waits for approval, or is approved and not started, and the user has said nothing
-    since: then the model has nothing new to answer."""
+    """Whether the model has nothing new to answer, because a call without a result waits for approval, or is approved
+    and not started, and the user has said nothing since that call."""
     return any(
         state in {"pending", "approved"}
         and turn in view.open_units

@@ -231,7 +231,7 @@ class Conversation:
     @property
     def system(self) -> tuple[Fact, ...]:
         """The system prompt of the next request, without head parts. Set a text, or what the dialect takes beside the
-        messages, to change it: then the cached prefix breaks."""
+        messages, to change it, and an empty list to have none: then the cached prefix breaks. None is refused."""
         return self._planner.system
 
     @system.setter
@@ -414,8 +414,10 @@ class Conversation:
 
     @_locked
     def append(self, fact: Fact, meta: Meta | None = None) -> int:
-        """Log any fact, and return the number of its entry. `meta`: stored with it; None: only the conversation's
-        `tags`. A reply is placed where the open request was sent. Raises InvalidMessage for anything but a `Fact`.
+        """Log any fact, and return the number of its entry. `meta`: stored with it, with the `tags` of the conversation
+        where it says nothing; None: only these tags. A reply is placed where the open request was sent. The text of a
+        `Recalled` is redacted first if the conversation has `redact`. Raises InvalidMessage for anything but a `Fact`,
+        and for a `meta` that is no `Meta`.
 
         A tool result without an open call is shown as a late result if a synthetic result has closed its call.
         Otherwise it is stored but never shown, and `logging` gets a warning.
@@ -533,7 +535,8 @@ class Conversation:
         self, *, tools: Sequence[ToolLike] | None = None, state: Mapping[str, State] | None = None
     ) -> Window:
         """Plan and log the next request, and return its window instead of the arguments of an SDK's call:
-        `transom.render` makes the request of it, in any dialect. Otherwise as `request`, which says what is raised."""
+        `transom.render` makes the request of it, in any dialect. Otherwise as `request`, which says what is raised; but
+        a window without any message is not refused here."""
         return run_steps(self._plan_request_steps(tools=tools, state=state))
 
     def _plan_request_steps(
@@ -581,7 +584,8 @@ class Conversation:
 
     @_locked
     def prepare(self) -> None:
-        """Compute now what the strategies will need for the next plan, for example while the model is answering.
+        """Compute now what the strategies will need for the next plan, for example while the model is answering. Other
+        threads that use the conversation wait meanwhile.
 
         Nobody has to call it: the next request is planned faster, and its window is the same.
         """
@@ -719,11 +723,14 @@ class Conversation:
         """Log that a call of `pending`, or the one with this id, may run; the next `run` runs it. Returns the number of
         the entry.
 
-        `arguments`: what the tool gets in place of the model's arguments. The call stays in the log as the model wrote
-        it, and the result tells the model what was changed. `why`: for people. Raises InvalidSetting if the call does
-        not wait, because it never did or somebody has decided already; if several calls have the id; and if a required
-        argument is missing, or an argument has a name or a plain type that the tool's schema excludes. The tool checks
-        the rest when it runs. A sub-agent that has begun takes no other arguments: that raises InvalidSetting too.
+        `arguments`: what the tool gets in place of the model's arguments, as a dict or the JSON of an object; None: the
+        model's own. The call stays in the log as the model wrote it, and the result tells the model what was changed.
+        `why`: for people.
+
+        Raises InvalidSetting if the call does not wait, because it never did or somebody has decided already; if
+        several calls have the id; and if a required argument is missing, or an argument has a name or a plain type that
+        the tool's schema excludes. The tool checks the rest when it runs. A sub-agent that has begun takes no other
+        arguments: that raises InvalidSetting too. Raises InvalidEdit if `why` is no text.
         """
         return approvals.approve(self._writer, call, arguments, why, self._home)
 
@@ -807,9 +814,9 @@ class Conversation:
     @_locked
     def plan_for(self, model: str) -> None:
         """Plan the next requests for a model that you call yourself ("openai:gpt-5"): within the size of its context
-        window, if that is known and no budget was given, and within the limit that its refusals have taught. Raises
-        InvalidSetting for a name that is no text.
-        """
+        window, if that is known and no budget was given, and within the limit that its refusals have taught. That holds
+        until a run, another `plan_for`, or a `failed` that names a model. The dialect stays. Raises InvalidSetting for
+        a name that is no text."""
         self._planner.use_limits_of(check.model(model), was_refused=False)
 
     @contextmanager

@@ -183,7 +183,9 @@ class Settings(Struct, frozen=True, kw_only=True, eq=False):
         return (settings or cls()).changed(**changes)
 
     def changed(self, **given: Unpack[ConversationOptions]) -> Settings:
-        """These settings with the changes that are given. Each is checked, and raises, as in `Settings.of`."""
+        """These settings with the changes that are given. Each is checked, and raises, as in `Settings.of`. Another
+        `dialect` brings its own digest role, unless `digest_role` is given too. `user_id` and `session_id` are changed
+        one by one."""
         if unknown := set(given) - ConversationOptions.__annotations__.keys():
             raise TypeError(no_setting(min(unknown), ConversationOptions.__annotations__))
         if not given:

@@ -309,8 +309,9 @@ def _reason(error: Exception) -> str:
 
 
 class AwaitSummary(Struct, frozen=True, kw_only=True, eq=False):
-    """Work for a driver: make a summary within `deadline` seconds. The sync driver does it in a thread of the
-    `pool`."""
+    """Work for a driver: make a summary within `deadline` seconds. The outcome is a `SummaryOutcome`; after the
+    deadline it has an error. The sync driver makes the summary in a thread of the `pool`, the async one on its event
+    loop."""
 
     job: SummaryJob
     deadline: float

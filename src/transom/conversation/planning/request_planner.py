@@ -189,8 +189,9 @@ class RequestPlanner:
 
     def limits(self) -> Budget:
         """The budget, with no larger context window than the model has: its known size, or what was learned when it
-        refused a request. If the caller gave no budget, the known size takes the place of the assumed one. After a
-        request was refused for its bytes, the next attempt has a limit of its own too."""
+        refused a request. If the caller gave no budget, the known size takes the place of the assumed one. Where the
+        window is another than the budget's, its reserve is at most a quarter of it. After a request was refused for its
+        bytes, the next attempt has a limit of its own too."""
         budget, learned = self.settings.budget, self._limit_of_refusals()
         if self._known_context is not None:
             most = self._known_context if budget is ASSUMED else min(self._known_context, budget.context)

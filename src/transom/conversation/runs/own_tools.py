@@ -55,8 +55,9 @@ CONTEXT_MANAGER = Tool(
 
 def context_outcome(conv: RunnableConversation, arguments: str) -> SummarySteps[tuple[ToolOutcome, Compacted | None]]:
     """Compact the window as the model asked. Returns the result that the model reads, and the event of the compaction;
-    None in its place if nothing was compacted. `arguments`: the JSON that the model wrote. Wrong arguments, and errors
-    of the compaction, are not raised: the result is a failed one that says so."""
+    None in its place if nothing was compacted. `arguments`: the JSON that the model wrote; empty or null: no arguments.
+    Wrong arguments, and errors of the compaction, are not raised: the result is a failed one that says so. In a window
+    that is less than 20% full (`LEAST_USED`) nothing is done, and the result says that, without being a failed one."""
     try:
         written = "{}" if arguments.strip() in ("", "null") else arguments
         asked = msgspec.json.decode(written, type=ContextArguments)
