@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
 import anyio
 import pytest
 
@@ -80,3 +85,25 @@ def test_closing_on_an_event_loop_unloads_the_model_too():
     assert provider._server is None
     assert provider.complete(request, max_tokens=1)  # a sync call does not ask the server that has gone
     provider.close()
+
+
+def test_a_sync_and_an_async_call_at_once_load_the_model_once(monkeypatch):
+    loaded = []
+
+    class Server:
+        def __init__(self, parameters):
+            time.sleep(0.05)
+            loaded.append(parameters)
+            self.listening_address = f"http://127.0.0.1:{len(loaded)}"
+
+    monkeypatch.setattr("transom.providers.local._llama", SimpleNamespace(CommonParams=MagicMock, Server=Server))
+    provider = Local()
+    thread = threading.Thread(target=lambda: provider.url)
+    thread.start()
+
+    async def on_a_loop():
+        return provider._client_of_loop()
+
+    client = anyio.run(on_a_loop)
+    thread.join()
+    assert (len(loaded), str(client.base_url)) == (1, "http://127.0.0.1:1/v1/")

@@ -91,9 +91,10 @@ def managed_policy(
 class EngineManager(Struct, frozen=True):
     """A history manager that calls `transom.fit`, so that its result is valid and within the budget.
 
-    A list without a message that can be shown gives an empty list. The session is not used. Raises InvalidSetting for
-    an unknown policy. `curate` raises BudgetImpossible if nothing fits, and InvalidMessage if an item is not an OpenAI
-    Chat message.
+    `policy`: a policy or its name. `budget`: the limits of the result. `tools`: those of the request; they count, but
+    are not in the result. A list without a message that can be shown gives an empty list. The session is not used.
+    Raises InvalidSetting for an unknown policy. `curate` raises BudgetImpossible if nothing fits, and InvalidMessage if
+    an item is not an OpenAI Chat message.
     """
 
     policy: str | Policy = "default"

@@ -25,7 +25,9 @@ _SAFE = "litellm" + ",".join(f"!={release}" for release in UNSAFE)
 class LiteLLM(SdkProvider):
     """A provider for any API that LiteLLM knows: "litellm:bedrock/anthropic.claude-sonnet-4-5".
 
-    LiteLLM finds the keys itself. Raises InvalidSetting if LiteLLM is not installed, or is one of the UNSAFE releases.
+    LiteLLM finds the keys itself. `base_url`: the address of a server, which LiteLLM gets with each request; None: the
+    one that it has for the model. Requests and replies are in OpenAI's chat format; at Mistral's address in Mistral's.
+    Raises InvalidSetting if LiteLLM is not installed, or is one of the releases that stole keys (`UNSAFE`).
     """
 
     name = "litellm"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +48,7 @@ class Local(OpenAIChat):
         self.context_size = context
         self._threads = threads
         self._server: Any = None
+        self._loading = threading.Lock()
         super().__init__(self._path.stem, base_url="", timeout=600.0)
 
     @property
@@ -56,17 +58,21 @@ class Local(OpenAIChat):
         return str(self._base_url)
 
     def _make_client(self, *, is_async: bool) -> Any:
-        if self._server is None:
-            parameters = _llama.CommonParams()
-            parameters.model.path = str(self._path)
-            parameters.n_ctx = self.context_size
-            parameters.n_parallel = 1
-            parameters.port = 0
-            parameters.verbosity = -1
-            parameters.cpuparams.n_threads = self._threads or max(1, (os.cpu_count() or 2) // 2)
-            self._server = _llama.Server(parameters)
-            self._base_url = f"{self._server.listening_address}/v1"
+        with self._loading:  # event loops of other threads come here too, and a second server would end the first
+            if self._server is None:
+                self._server = _llama.Server(self._parameters())
+                self._base_url = f"{self._server.listening_address}/v1"
         return super()._make_client(is_async=is_async)
+
+    def _parameters(self) -> Any:
+        parameters = _llama.CommonParams()
+        parameters.model.path = str(self._path)
+        parameters.n_ctx = self.context_size
+        parameters.n_parallel = 1
+        parameters.port = 0
+        parameters.verbosity = -1
+        parameters.cpuparams.n_threads = self._threads or max(1, (os.cpu_count() or 2) // 2)
+        return parameters
 
     def close(self) -> None:
         """Unload the model; connections of sync and async calls end with it. The next call loads the model again."""

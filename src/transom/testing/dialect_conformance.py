@@ -45,7 +45,11 @@ _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class DialectConformance:
-    """The tests of a dialect. Inherit from it in a class that pytest collects, and set `dialect` and `bodies`."""
+    """The tests of a dialect. Inherit from it in a class that pytest collects, and set `dialect` and `bodies`.
+
+    `bodies`: request bodies that the API accepts; each must be rendered as it was read. `uncounted`: the keys of a body
+    whose strings need not be counted as tokens, such as ids and the data of images. The other tests read random logs.
+    """
 
     dialect: Dialect
     """The dialect to be tested."""

@@ -8,8 +8,8 @@ from transom.core.entry import Entry
 
 
 class FakeClock:
-    """A clock whose time changes only when it is read: the first call returns `start`, each later call `step` seconds
-    more than the call before."""
+    """A clock whose time changes only when it is read: the first call returns `start` (0 if not given), each later call
+    `step` seconds (1 if not given) more than the call before."""
 
     def __init__(self, start: float = 0.0, step: float = 1.0) -> None:
         self.now, self.step = start, step

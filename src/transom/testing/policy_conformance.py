@@ -32,7 +32,12 @@ _SLOW_PHASES = (Phase.shrink, Phase.explain)
 
 
 class PolicyConformance:
-    """The tests of a policy. Inherit from it in a class that pytest collects, and set `policy`."""
+    """The tests of a policy. Inherit from it in a class that pytest collects, and set `policy`: a policy or its name.
+
+    You may also set `dialects` (the names of the APIs whose rules the windows must obey), `examples` (how many random
+    logs each test tries; None: what the Hypothesis profile says) and `shrink` (whether a failure is reported only after
+    the smallest log that fails was looked for, which can take minutes).
+    """
 
     policy: str | Policy
     """The policy, or its name."""
@@ -98,7 +103,8 @@ class PolicyConformance:
 
 class StrategyConformance(PolicyConformance):
     """The tests of a strategy, alone and in a policy. Inherit from it in a class that pytest collects, and set
-    `strategy`."""
+    `strategy`. Set `arrival` to true if the strategy runs on what was not sent yet, and not when a window is full. The
+    other settings are those of `PolicyConformance`; `policy` is not used."""
 
     strategy: Strategy
     """The strategy to be tested."""

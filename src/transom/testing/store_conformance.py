@@ -63,7 +63,12 @@ _LARGE_BODIES = (
 
 
 class StoreConformance:
-    """The tests of a store. Inherit from it in a class that pytest collects, and override `make`."""
+    """The tests of a store. Inherit from it in a class that pytest collects, and override `make`.
+
+    Set `persistent` to false if a second store that `make` returns for the same folder does not have what the first one
+    stored, and `keeps_snapshots` to false if the store keeps no snapshots. `reading_memory`: the maximum number of
+    bytes of memory that reading a log of 20 MB may take; None: any number.
+    """
 
     persistent = True
     """Whether a second store that `make` returns for the same folder has what the first one stored."""

@@ -33,7 +33,7 @@ Placed = tuple[int, Fact]
 
 
 class Rendered(Struct, frozen=True, gc=False, array_like=True):
-    """A message as a dialect sends it.
+    """A message as a dialect sends it (`message`: a dict in the API's own words). It can be unpacked as a pair.
 
     Neighbours of one role are joined to one message where the API wants that. A message with `joins` false is not
     joined to the one before it; the next one may be joined to it.

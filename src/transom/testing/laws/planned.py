@@ -117,8 +117,9 @@ def check_valid(window: Window, dialect: str | Dialect = "openai") -> None:
 def check_fits(window: Window, budget: Budget, dialect: str | Dialect = "openai") -> None:
     """Law 2: the window is within every limit of the budget.
 
-    `max_messages` limits the messages that are sent. Where a call is an item of its own (Responses), it counts as a
-    part of the item before it if the model wrote that item too.
+    Tokens, bytes and images are those that the window itself counts. Messages are counted in the rendered request:
+    those that the API joins count as one, and a call that is an item of its own (Responses) counts as a part of the
+    item before it if the model wrote that item too.
     """
     items = messages_of(window.view, dialect)
     by_model = [item.get("role") == "assistant" or str(item.get("type", "")).endswith("_call") for item in items]

@@ -43,7 +43,8 @@ from transom.wire.tools import ToolFormat
 class AnthropicCounter(DialectCounter):
     """Counts for the Messages API, with the placeholders, labels and marks that rendering may add to a fact.
 
-    `request` has room for the first user message, if the API needs one.
+    `counter`: counts texts. `tools`: renders tool schemas. `user_first`: the first message must be the user's; then the
+    tokens of a request beside its facts (`request`) have room for a short one.
     """
 
     rates = ANTHROPIC_RATES

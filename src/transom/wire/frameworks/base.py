@@ -70,7 +70,8 @@ Sources = Mapping[int, Piece]
 
 
 class FrameworkFormat:
-    """How one framework writes messages. A subclass reads its objects and makes them."""
+    """How one framework writes messages. A subclass reads its objects as facts, and writes a view as such objects. It
+    keeps nothing between calls."""
 
     name = ""
     """The name by which `transom.render` knows the format."""

@@ -29,7 +29,8 @@ from transom.wire.translate import safe_name
 class GeminiCounter(DialectCounter):
     """Counts for Gemini: a function's response repeats the name of its call, and is counted with it.
 
-    `request` has room for the user message that a request may need before its first call.
+    `counter`: counts texts. `tools`: renders tool schemas. The tokens of a request beside its facts (`request`) have
+    room for the short user message that a request may need before its first call.
     """
 
     rates = GEMINI_RATES

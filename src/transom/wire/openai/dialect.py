@@ -22,7 +22,8 @@ from transom.wire.translate import translate_fact
 
 
 class ChatCounter(DialectCounter):
-    """Counts for the chat API, with the user message that holds the images and files of a turn's results."""
+    """Counts for the chat API, with the user message that holds the images and files of a turn's results. (The
+    dialect sets `moves_media` to false where these stay in the results.)"""
 
     moves_media = True
 
