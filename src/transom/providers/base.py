@@ -87,13 +87,13 @@ class Provider(Protocol):
 class Compacts(Protocol):
     """What else a provider has if its API can compact a conversation on demand.
 
-    `request`: what `Dialect.compaction_request` made. Both return the answer, as an SDK's object or as a dict, and
-    raise ProviderError and nothing else.
+    `request`: what `Dialect.compaction_request` made. `timeout`: as for `Provider`. Both return the answer, as an SDK's
+    object or as a dict, and raise ProviderError and nothing else.
     """
 
     def compact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
         """Have the messages of a request compacted, and return the answer, as an object of an SDK or a dict. Raises
-        ProviderError and nothing else."""
+        ProviderError and nothing else. `request`, `timeout`: see the class."""
         ...
 
     async def acompact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:

@@ -153,8 +153,9 @@ class SdkProvider:
         raise ProviderError("bad_request", f"provider {self.name} has no compaction of its own")
 
     def compact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:
-        """Have the messages of a request compacted. Raises ProviderError for whatever the SDK raises, and if the
-        provider has no compaction of its own."""
+        """Have the messages of a request compacted, and return the answer as the SDK's object. `request`: what
+        `Dialect.compaction_request` made. `timeout`: as for `complete`. Raises ProviderError for whatever the SDK
+        raises, and if the provider has no compaction of its own."""
         return self._answer(self._compact, request, None, timeout)
 
     async def acompact(self, request: Mapping[str, Any], *, timeout: float | None = None) -> object:

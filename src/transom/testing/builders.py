@@ -115,8 +115,9 @@ def talk(
 
 
 def entry(body: Body, log: Sequence[Entry], *, at: float, counter: TokenCounter, meta: Meta | None = None) -> Entry:
-    """Make the entry with which `log` would go on, with its seq and its token counts. Nothing is appended. A trim is
-    counted by the part that it trims in `log`; 0 tokens if there is no such part."""
+    """Make the entry with which `log` would go on: with this body, its seq, and its token counts by `counter`. Nothing
+    is appended. `at`: its time, in seconds. A trim is counted by the part that it trims in `log`; 0 tokens if there is
+    no such part."""
     form = None
     if isinstance(body, Trim) and 0 <= body.entry < len(log):
         found = find_part(log[body.entry], body.part)

@@ -28,8 +28,8 @@ def name_and_arguments(call: Raw) -> tuple[str, object]:
 
 
 def chat_media(kind: MediaKind, url: str, name: str = "") -> Raw:
-    """A content part with an image or a file. `url`: where it is, or a data URL that holds it. `name`: of a file; empty
-    if it has none."""
+    """A content part with an image or, if `kind` is "file", a file. `url`: where it is, or a data URL that holds it.
+    `name`: the file's name; empty if it has none, and not used for an image."""
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": url}}
     return {"type": "file", "file": {"file_data": url, **({"filename": name} if name else {})}}

@@ -153,7 +153,8 @@ _ALIEN_TO_RESPONSES = {**_ALIEN_BLOCKS, "image_url": "openai", "image": "anthrop
 
 
 def require_dialect(fields: Raw, where: str, dialect: str) -> Raw:
-    """Return `fields`, which must be those of a message in this dialect.
+    """Return `fields`, which must be those of a message in this dialect. `dialect`: "openai", "responses", "anthropic"
+    or "gemini". `where`: how errors name the message ("message 3").
 
     Raises InvalidMessage if a field or a content part is one that only another dialect has: its content would be lost.
     The content parts of "responses" and "gemini" are not looked at: `require_own_parts` does that.
@@ -205,7 +206,8 @@ def message_list(messages: object, where: str) -> list[object]:
 
 
 def take_role(fields: Raw, where: str, dialect: str, roles: Collection[str]) -> str:
-    """Remove the role from a message's fields, in place, and return it.
+    """Remove the role from a message's fields, in place, and return it. `where`: how errors name the message
+    ("message 3"). `dialect`: as for `require_dialect`.
 
     Raises InvalidMessage if there is none, if it is not one of `roles`, or if the message is another dialect's
     (`require_dialect`).
@@ -216,7 +218,8 @@ def take_role(fields: Raw, where: str, dialect: str, roles: Collection[str]) -> 
 
 
 def require_role(roles: Collection[str], role: object, where: str) -> str:
-    """Return the role. Raises InvalidMessage if it is not one of `roles`."""
+    """Return the role. Raises InvalidMessage if it is not one of `roles`. `where`: how the error names the message
+    ("message 3")."""
     if isinstance(role, str) and role in roles:
         return role
     shown = f"{role[:40]!r}" if isinstance(role, str) else kind_of(role)
@@ -250,7 +253,8 @@ def take_text(fields: Raw, key: str, where: str, path: str) -> str:
     """Remove the text under `key` from the fields, in place, and return it. If it is empty, null or missing, the fields
     stay as they are and the result is empty.
 
-    Raises InvalidMessage if the value is neither a string nor null.
+    `where`: how errors name the message ("message 3"). `path`: what they put in front of `key`, with its dot
+    ("tool_calls[0]."). Raises InvalidMessage if the value is neither a string nor null.
     """
     value = fields.get(key)
     if value is None or value == "":
@@ -266,14 +270,15 @@ def is_text(value: object) -> bool:
 
 
 def require_object(value: object, where: str, path: str) -> Raw:
-    """Return the object. Raises InvalidMessage if the value is not a dict."""
+    """Return the object. Raises InvalidMessage if the value is not a dict. `where`: how the error names the message
+    ("message 3"). `path`: how it names the value in the message ("content[2]")."""
     if not isinstance(value, dict):
         raise InvalidMessage(where, f"{path} must be an object, not {kind_of(value)}")
     return cast("Raw", value)
 
 
 def json_copy(message: dict[Any, Any], where: str) -> Raw:
-    """A deep copy of a message, in which a value of a string enum is its text.
+    """A deep copy of a message, in which a value of a string enum is its text. `where`: how errors name the message.
 
     Raises InvalidMessage if the message holds a value that JSON has not (also NaN or a tuple), keys that are not
     strings, more than `DEPTH` levels or a number of more than `NUMBER_BITS` bits.
@@ -339,8 +344,9 @@ MediaTypes = Mapping[str, MediaKind]
 
 
 def text_part(raw: Raw, key: str, where: str, path: str, *, drop: Collection[str]) -> Text:
-    """Read a text part: the text under `key`. `extra` has its other fields, without those named in `drop`, which must
-    name `key`; it is None if there are none.
+    """Read a text part: the text under `key` of `raw`. Its `extra` has the other fields, without those named in `drop`,
+    which must name `key`; it is None if there are none. `where`: how errors name the message. `path`: how they name the
+    part, without a dot at its end ("content[2]").
 
     Raises InvalidMessage if there is no string under `key`.
     """

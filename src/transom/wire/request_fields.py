@@ -119,8 +119,9 @@ def structured_output(dialect: str, name: str, schema: Raw) -> dict[str, Any]:
     """The settings of a request that ask for JSON of this schema: fields of the body, but for Gemini of the SDK's
     `config`. Empty for an API that has no such settings.
 
-    `name`: the name of the schema, where the API takes one. Except for Gemini, an object with listed properties allows
-    no others, whatever the schema says.
+    `dialect`: the name of the request's dialect. `name`: the name of the schema, where the API takes one. Except for
+    Gemini, an object with listed properties allows no others, whatever the schema says. The given schema stays as it
+    is.
     """
     closed = cast("Raw", _closed(schema))
     if dialect in ("openai", "mistral"):

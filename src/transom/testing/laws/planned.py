@@ -70,7 +70,8 @@ def plan_call(
     dialect: str | Dialect = "openai",
 ) -> PlannedCall:
     """Plan the next request of a log, whose head is the newest head in the log. Nothing is appended. `state`: what must
-    be announced, by key; None: nothing.
+    be announced, by key; None: nothing. `dialect`: the one in which the request is sent; it counts the tokens, with
+    `WordCounter`.
 
     Raises BudgetImpossible if no window fits, and AssertionError if the bill of that error is wrong.
     """

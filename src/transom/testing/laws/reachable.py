@@ -87,7 +87,8 @@ def resolved(log: Log, text: str) -> set[int]:
 
 def check_read_back(log: Log, seq: int) -> None:
     """Law 9: reading an entry, page after page, gives all of its texts. (Of images and files only the kind is read.) An
-    entry that is no fact, or has no text, is not checked."""
+    entry that is no fact, or has no text, is not checked. `seq`: of an entry of `log`. Raises AssertionError if a text
+    is missing."""
     fact = log[seq].body
     if not isinstance(fact, m.Fact):
         return

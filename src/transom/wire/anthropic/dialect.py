@@ -62,7 +62,8 @@ class AnthropicCounter(DialectCounter):
         return min(1_600, ceil(width * height / 750))
 
     def count_body(self, body: Body, shown: Addressed | None = None) -> tuple[int, ...]:
-        """The counts of an entry. A fold with a blank text is counted as its placeholder."""
+        """The counts of an entry's body, as `FormatCounter.count_body` gives them. A fold with a blank text is counted
+        as its placeholder."""
         if isinstance(body, Fold) and is_blank(body.text):
             return (MESSAGE_TOKENS + max(self._empty, self.count(body.text)),)
         return super().count_body(body, shown)
@@ -179,7 +180,8 @@ class AnthropicDialect(Dialect, frozen=True):
         return AnthropicCounter(counter, self.render_tools, user_first=self.user_first)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
-        """The system prompt if there is one, and the messages, with the cache marks that the API takes (A19)."""
+        """The body of a request, as `Dialect.body` says: the system prompt if there is one, the messages and the tools,
+        with the cache marks that the API takes (A19)."""
         system = system_of(head.messages)
         fields: Raw = {"system": system} if system else {}
         return with_valid_marks({**fields, "messages": messages, **self._tools(tools)})

@@ -43,7 +43,7 @@ def is_blank(text: str) -> bool:
 
 
 def text_message(text: str, role: str = "user") -> Raw:
-    """A message with a text of ours, or the placeholder if it is blank."""
+    """A message with a text of ours, or the placeholder if it is blank. `role`: "user" or "assistant"."""
     return {"role": role, "content": [_text(EMPTY if is_blank(text) else text)]}
 
 

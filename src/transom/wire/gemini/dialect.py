@@ -122,7 +122,8 @@ class GeminiDialect(Dialect, frozen=True):
         return GeminiCounter(counter, self.render_tools)
 
     def body(self, head: Head, messages: list[Raw], tools: Sequence[Raw] = ()) -> Raw:
-        """The contents, and the system instruction if there is one."""
+        """The body of a request, as `Dialect.body` says: the contents, the tools, and the system instruction if there
+        is one."""
         system = render.system(head.messages)
         fields: Raw = {} if system is None else {"systemInstruction": system}
         return {**fields, "contents": messages, **self._tools(tools)}

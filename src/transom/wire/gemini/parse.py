@@ -67,7 +67,8 @@ def parse(contents: list[object], where: str) -> list[Placed]:
 
 
 def turn(value: object, where: str) -> Assistant:
-    """The turn in one content of the model. Raises InvalidMessage if it is the user's, or not in Gemini's format."""
+    """The turn in one content of the model, a dict; its role may be missing. `where`: how errors name the content.
+    Raises InvalidMessage if it is the user's, or not in Gemini's format."""
     fields, _ = _opened(value, where)
     if fields.get("role") == "user":
         raise InvalidMessage(where, "role must be model, not 'user'")

@@ -199,8 +199,8 @@ TAKEN: Fields = {
 
 
 def taken(value: Any, fields: Fields | None = TAKEN) -> Any:
-    """A part of a response with only these fields, at every level that `fields` describes. None keeps everything; what
-    is kept whole is not copied."""
+    """A copy of a JSON value of a response that has only these fields, at every level that `fields` describes; of a
+    list each item is treated so. None as `fields` keeps everything; what is kept whole is not copied."""
     if fields is None:
         return value
     if isinstance(value, list):

@@ -151,7 +151,8 @@ class ResponsesDialect(Dialect, frozen=True):
         return ResponsesCounter(counter, DIALECT_NAME, objects=False, tools=self.render_tools, takes=takes)
 
     def body(self, head: m.Head, messages: list[m.Raw], tools: Sequence[m.Raw] = ()) -> m.Raw:
-        """The `input`, and `instructions` if the head came with any."""
+        """The body of a request, as `Dialect.body` says: the `input`, the tools, and `instructions` if the head came
+        with any."""
         beside = [each for each in head.messages if _is_beside(each)]
         words = ["".join(part.text for part in each.parts if isinstance(part, m.Text)) for each in beside]
         fields: m.Raw = {"instructions": replace_surrogates("\n\n".join(words))} if words else {}
