@@ -15,8 +15,10 @@ from transom.errors import InvalidSetting, quote
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits of one request to the model. A limit that is None does not apply.
 
-    - `context`: the tokens of the model's context window.
-    - `reserve`: how many of these stay free for the answer.
+    - `context`: the tokens of the model's context window, as the provider counts them. If the model is known to have a
+      smaller window, or a refusal has taught one, that counts instead.
+    - `reserve`: how many of these stay free for the answer. It is not sent: a provider has a setting of its own for the
+      longest answer.
     - `max_messages`: the maximum number of messages, those of the head included. They are counted before a dialect
       joins neighbours, so fewer may be sent. A call belongs to its message; but in OpenAI's Responses each text,
       reasoning and call of a turn is an item, and counts. So does a message that a dialect adds, such as OpenAI Chat's
@@ -103,7 +105,8 @@ UNLIMITED = 1 << 60
 
 
 def fits(size: Size, limit: Size) -> bool:
-    """Whether a size is within every limit."""
+    """Whether a size is within every limit; one that equals a limit is. Both must be raw, as `Budget.limits` gives the
+    limits."""
     few = size.images <= limit.images and size.messages <= limit.messages
     return few and size.tokens <= limit.tokens and size.bytes <= limit.bytes
 

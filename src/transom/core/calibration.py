@@ -67,8 +67,10 @@ class Calibration(Struct, frozen=True, gc=False, omit_defaults=True):
     """How many refusals were refuted."""
 
     def learn(self, sent: Sent, usage: Usage) -> Calibration:
-        """The calibration after a reply to the request `sent`, whose usage the provider reports. The ratio moves as the
-        docstring of this module says. Without a number of prompt tokens (`usage.prompt` is 0) nothing changes."""
+        """The calibration after a reply to the request `sent`, whose usage the provider reports. The ratio moves a
+        fifth of the way (`STEP`) to the one that the reply reports, if that is higher. It moves down only if several
+        replies that are evidence agree (the docstring of this module has the whole rule). Without a number of prompt
+        tokens (`usage.prompt` is 0) nothing changes."""
         if not usage.prompt or not sent.tokens:
             return self
         seen = whole_prompt(usage) / sent.tokens

@@ -58,7 +58,12 @@ counts do not err so much."""
 
 class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
     """What is known of the limit of a model that has refused a request. `tokens`: the most tokens that the next request
-    to it may have, as the provider counts them. The docstring of this module has the rule by which it changes."""
+    to it may have, as the provider counts them.
+
+    A refusal sets the limit. Replies to requests near it raise it again, step by step: first up to the size that was
+    refused, later beyond it, but never above what the model has stated, unless it has answered more. The docstring of
+    this module has the whole rule.
+    """
 
     tokens: int
     refused: int = 0
@@ -78,9 +83,13 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
     """The seq of the newest refusal; -1 if it is in another log."""
 
     def after_refusal(self, limit: int, refused: int, stated: int, most: int, entry: int = -1) -> LearnedLimit:
-        """The limit after one more refusal. `limit`: what the next request may have. `refused`: the tokens of the
-        request; `stated`: what the model says it takes; `most`: as in the field. Each is 0 if it is not known. `entry`:
-        the seq of the refusal; -1 if it is in another log."""
+        """The limit after one more refusal: `limit`, whatever it was before. If the model has answered requests since
+        the refusal before, sizes that were refused are tried less often from now on.
+
+        `limit`: what the next request may have. `refused`: the tokens of the request; `stated`: what the model says it
+        takes; `most`: as in the field. Each of these three is 0 if it is not known. `entry`: the seq of the refusal; -1
+        if it is in another log.
+        """
         patience, answered = self.patience, self.answered
         if answered >= CONTRADICTION * refused > 0:
             patience = PATIENCE
@@ -97,8 +106,8 @@ class LearnedLimit(Struct, frozen=True, gc=False, omit_defaults=True):
         )
 
     def after_reply(self, size: int) -> LearnedLimit:
-        """The limit after a reply. `size`: the tokens of its request, as `answered_size` gives them; with 0 the reply
-        says nothing about the limit."""
+        """The limit after a reply; it never falls. `size`: the tokens of its request, as `answered_size` gives them.
+        With 0, or less than half of the limit, the reply does not raise it."""
         answered = max(self.answered, size)
         known = replace(self, answered=answered) if answered != self.answered else self
         if self.refused and answered > CLOSE * self.refused:

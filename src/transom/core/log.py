@@ -51,7 +51,8 @@ def stored(log: Log) -> int:
 
 
 class Owner(Struct, frozen=True):
-    """Whose conversation a log is, and the session that it belongs to. A field is empty if it was not given."""
+    """The user whose conversation a log is, and the session that the conversation belongs to. An id that was not given
+    is an empty text."""
 
     user_id: str = ""
     session_id: str = ""

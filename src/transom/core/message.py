@@ -106,10 +106,12 @@ class Reasoning(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
-    """The tokens that the provider reports for one request and its reply, as the provider counts them.
+    """The tokens that the provider reports for one request and its reply, as the provider counts them; 0 for what it
+    does not report.
 
-    `prompt`: the whole input; of it, `cached` was read from the prompt cache, and `cache_write` was written to it.
-    `output`: the whole answer; of it, `reasoning` was thinking.
+    `prompt`: the whole input; of it, `cached` was read from the prompt cache, and `cache_write` was written to it. (A
+    few servers report `cached` beside `prompt`: see `calibration.whole_prompt`.) `output`: the whole answer; of it,
+    `reasoning` was thinking.
     """
 
     prompt: int = 0

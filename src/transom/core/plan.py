@@ -33,7 +33,8 @@ class Plan(Struct, frozen=True, eq=False):
 
     - `entries`: to be appended all at once. The last one is the `Sent`.
     - `window`: what the request will show.
-    - `before`: the view just before the `Sent`, with all the other entries.
+    - `before`: the view just before the `Sent`, with all the other entries. It reads these from the log, so append them
+      before you use it.
     - `wants`: the summaries that strategies want. The plan is complete without them. A summary that is made of one is
       shown by a later plan.
     """
@@ -93,7 +94,8 @@ def compaction(request: PlanRequest) -> tuple[tuple[Entry, ...], tuple[Summarise
 
 def edits_on_arrival(request: PlanRequest) -> tuple[Entry, ...]:
     """Compute the edits of the policy's `arrival` strategies, on what no request has carried yet. No request is
-    planned. Raises InvalidEdit if a strategy proposes something that is no edit."""
+    planned, and nothing is appended. Raises InvalidEdit if a strategy proposes something that is no edit, or goes on
+    proposing edits that make nothing smaller."""
     draft = _draft(request)
     BudgetEnforcer(draft, request).run_arrival()
     return tuple(draft.entries)

@@ -35,8 +35,8 @@ def extended(hashed: tuple[int, Any] | None, head: Entry | None, slots: Sequence
 
 
 def prefixes(head: Entry | None, slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
-    """Yield for each slot its index and the hash of everything before it; last the number of slots and the hash of
-    everything.
+    """Yield for each slot its index and the hash, in hexadecimal, of everything before it; last the number of slots and
+    the hash of everything.
 
     The caller may replace the slot whose pair it has just got, or a later one: the next hashes are of the new slot.
     """

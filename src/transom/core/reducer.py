@@ -58,7 +58,7 @@ def apply(view: View, entries: Iterable[Entry]) -> View:
 def build_view(log: Log, counter: TokenCounter, upto: int | None = None) -> View:
     """Compute the view of a log; with `upto`, of its first `upto` entries: what the log showed at an earlier time.
     `upto` must not be above the length of the log. `counter`: a `FormatCounter` counts as its dialect; any other
-    counter of texts counts as for OpenAI Chat. It takes time for every entry."""
+    counter of texts counts as for OpenAI Chat. The time grows with the number of entries."""
     stop = len(log) if upto is None else upto
     return apply(View.empty(log, counter), (log[seq] for seq in range(stop)))
 

@@ -192,8 +192,8 @@ def _remember(slot: Slot, content: bytes) -> bytes:
 
 
 def new_unit(key: int, entry: Entry, signed_prefix: str = "", *, messages: int = 1) -> Unit:
-    """A unit of one fact. If it is a turn with calls, all of them are open. `messages`: the number of messages that the
-    fact is sent as."""
+    """A unit of one fact: that of `entry`, whose tokens must be counted. If it is a turn with calls, all of them are
+    open. `messages`: the number of messages that the fact is sent as. `signed_prefix`: as the field of `Unit`."""
     fact = entry.body
     assert isinstance(fact, Fact)
     size = fact_size(fact, entry.tokens)
@@ -335,8 +335,8 @@ def without_excerpted(pinned: tuple[Unit, ...], excerpted: tuple[int, ...]) -> t
 
 
 def units_in(slot: Slot, least: int = -1) -> Iterator[Unit]:
-    """Yield every unit that a slot covers, in key order, from the key `least` on; a unit that is a slot itself is the
-    only one. Units that a fold hides have no entries (`Unit.entries` is None)."""
+    """Yield every unit that a slot covers, in key order, from the key `least` on. A slot that is a unit covers itself
+    alone. Units that a fold hides have no entries (`Unit.entries` is None)."""
     stack: list[Slot] = [slot] if slot.last >= least else []
     while stack:
         top = stack.pop()

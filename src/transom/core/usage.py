@@ -68,10 +68,11 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
         return self._combined(before, -1)
 
     def plus_entry(self, entry: Entry, *, agents: bool = True) -> TotalUsage:
-        """This total with one more entry of the log.
+        """This total with one more entry of the log: a reply, a failure, a summary or a result of a tool. Any other
+        entry changes nothing, but after a `Forked` entry everything is 0: the requests before it were billed to another
+        conversation.
 
         `agents`: false leaves sub-agents out. (A sum over a store needs that, because it adds up their own logs too.)
-        After a `Forked` entry everything is 0: the requests before it were billed to another conversation.
         """
         body, meta = entry.body, entry.meta or _NO_META
         if isinstance(body, Assistant):

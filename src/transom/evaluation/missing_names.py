@@ -34,7 +34,8 @@ class MissingNames(Struct, frozen=True, kw_only=True):
 
 
 def missing_names(view: View) -> dict[int, MissingNames]:
-    """Return the missing names of each fold in the window, by the seq of the fold. It reads the whole log."""
+    """Return the missing names of each fold in the window, by the seq of the fold; the slot of what the provider has
+    compacted counts as a fold. It reads the whole log."""
     index = Index(reach=view.length * (1 << 30))
     for seq in range(view.length):
         index.add(view, view.fetch(seq))

@@ -21,8 +21,8 @@ MAX_LABEL_CHARACTERS = 64
 class Block(Struct, frozen=True, kw_only=True):
     """A labelled text that a model reads and edits.
 
-    `description`: what it is for. `limit`: the maximum number of characters of `text`. `version`: the number of the
-    edit that made it, from 1; 0 if the block does not exist yet.
+    `description`: what it is for. `limit`: the maximum number of characters of `text`, 2,000 if not given. `version`:
+    the number of the edit that made it, from 1; 0 if the block does not exist yet.
     """
 
     label: str

@@ -100,9 +100,9 @@ class Memory:
         In both cases it counts as read: see `block`.
 
         `label`: white space at its ends is removed. `description`: what it is for, which the model reads; `limit`: the
-        most characters of its text. Raises InvalidSetting if the label is not 1 to 64 printable characters without
-        square brackets, if `limit` is not a whole number from 1, if `description` or `text` is not a text, or if `text`
-        is longer than `limit`.
+        most characters of its text, 2,000 if not given. Raises InvalidSetting if the label is not 1 to 64 printable
+        characters without square brackets, if `limit` is not a whole number from 1, if `description` or `text` is not a
+        text, or if `text` is longer than `limit`.
         """
         label = blocks.checked_label(label)
         description = blocks.checked_text(f"memory block {label}: description", description)
@@ -152,11 +152,12 @@ class Memory:
         return self._edit_text(label, "append", lambda now, _: blocks.appended(now, text))
 
     def replace(self, label: str, old: str, new: str) -> Block:
-        """Replace `old`, which the block must contain exactly once, by `new`.
+        """Replace `old`, which the block must contain exactly once, by `new`; an empty `new` removes it. What other
+        agents have changed elsewhere in the block stays.
 
-        Raises InvalidSetting if there is no such block, if `old` or `new` is not a text, if `old` does not occur
-        exactly once, or if the text would exceed the limit; MemoryConflict if `old` is not there and the block has
-        changed since this memory read it.
+        Raises InvalidSetting if there is no such block, if `old` or `new` is not a text, if `old` is empty or does not
+        occur exactly once, or if the text would exceed the limit; MemoryConflict if `old` is not there and the block
+        has changed since this memory read it.
         """
         old, new = blocks.checked_text("memory: old", old), blocks.checked_text("memory: new", new)
         return self._edit_text(label, "replace", lambda now, seen: blocks.replaced(now, old, new, seen))

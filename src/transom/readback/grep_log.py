@@ -94,8 +94,8 @@ def grep(
       their results are not searched.
     - `start`: the line of the first entry that is searched to begin at, from 1. `context`: lines to return before and
       after each match, at most 10.
-    - `limit`: 50 if not given. `max_bytes`: of all matches together in UTF-8; below 200 it counts as 200. A first match
-      is always given, whatever they say.
+    - `limit`: 50 if not given. `max_bytes`: of all matches together in UTF-8, 20,000 if not given; below 200 it counts
+      as 200. A first match is always given, whatever they say.
     - `include_hidden`: also search entries that are kept out of context.
 
     Time is linear in the text. No match, and an empty log, give a result without matches. Raises InvalidSetting if the

@@ -109,8 +109,8 @@ def read(
     - `reference`: as text or parsed. A range that ends after the log ends with it.
     - `start`, `column`: the line and the character at which the page begins, both from 1. In a range they are those of
       its first entry that has something to read.
-    - `lines`, `max_bytes`: the most lines, at least 1, and the most UTF-8 bytes of text, at least 200. A line that is
-      too long continues on the next page; `Page.next` says where that begins.
+    - `lines`, `max_bytes`: the most lines and the most UTF-8 bytes of text: 200 and 20,000 if not given, and at least 1
+      and 200. A line that is too long continues on the next page; `Page.next` says where that begins.
     - `include_hidden`: also read entries that are kept out of context.
 
     A range in which there is nothing to read gives a page without extracts. Raises InvalidSetting if `reference` is no
@@ -269,8 +269,8 @@ def list_entries(
     out.
 
     - `last`: None, and any number that is too large, means the newest; a number below `first` means `first`.
-    - `limit`: the most lines, but at least one. `max_bytes`: the most bytes of all lines in UTF-8; below 200 it counts
-      as 200, and one line is always given.
+    - `limit`: the most lines, 50 if not given, but at least one. `max_bytes`: the most bytes of all lines in UTF-8,
+      20,000 if not given; below 200 it counts as 200, and one line is always given.
     - `include_hidden`: also list entries that are kept out of context.
 
     Raises InvalidSetting if the log has no entry `first`. (An empty log gives an empty list for `first` 0.)

@@ -44,11 +44,12 @@ class MatchingLine(NamedTuple):
 
 
 def compile_pattern(pattern: str) -> Pattern:
-    """Compile a pattern in the syntax of RE2. It matches within lines: `^` and `$` are the ends of a line.
+    """Compile a pattern in the syntax of RE2. It matches within lines: `^` and `$` are the ends of a line. It is
+    case-sensitive, unless it begins with `(?i)`.
 
     Raises InvalidSetting, with a message of one line, for an empty pattern, a line end, bad syntax (RE2 has no
-    look-around and no back-references), more than MAX_CHARACTERS characters, or a compiled pattern of more than
-    MAX_INSTRUCTIONS or MAX_MEMORY.
+    look-around and no back-references), more than 1,000 characters, or a compiled pattern of more than 1,000
+    instructions or 1 MiB (`MAX_INSTRUCTIONS`, `MAX_MEMORY`).
     """
     # A lone surrogate in a text is stored as "?", which is an operator in a pattern.
     source = _LONE_SURROGATE.sub(r"\\?", pattern)
