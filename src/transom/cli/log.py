@@ -31,8 +31,8 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `kind`: the role of a fact, or the type of another entry. `tokens`: of the whole entry; `shown_tokens`: of what the
     window has of it now. `state`: of a fact, its state in that window ("kept", "folded", …); of an edit or a summary,
-    "live" or "not live", where an undo is always live. `why`: the reason for the state. `source`: the position of the
-    message in the imported list.
+    "live" or "not live", where an undo is always live; else empty. `why`: the reason for the state of a fact. `source`:
+    the position of the message in the imported list; None if it was not imported.
 
     `saves`: by how many raw tokens an edit made the window smaller; below 0 if it made the window larger, as the undo
     of a fold does. `plan`: the seq of the first entry of the plan that decided the edit; None if a person, a program,

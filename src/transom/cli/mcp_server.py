@@ -22,7 +22,8 @@ MOST_NAMED = 5
 
 
 def run(options: Mcp) -> int:
-    """Serve over stdio until the client goes away, or over HTTP until Ctrl-C. Exit code 0."""
+    """Serve over stdio until the client goes away, or over HTTP until Ctrl-C: on this machine only, and only for who
+    has the token, which is printed on stderr if TRANSOM_MCP_TOKEN does not give it. Exit code 0."""
     try:
         from transom.mcp.server import make_server, with_token  # noqa: PLC0415 - two seconds
     except ImportError as missing:

@@ -47,7 +47,8 @@ class Transport:
         """Send a request, and return the response for the client.
 
         A request that asks a model for a reply goes through the gateway: it is logged, and sent with a window. Any
-        other request is sent as it is.
+        other request is sent as it is, without the header `x-transom-session`. Raises the errors of the HTTP library;
+        those of the gateway become what its `on_error` says.
         """
         exchange = _exchange(self.gateway, request, request.read())
         if exchange is None:
@@ -82,7 +83,8 @@ class AsyncTransport(Transport):
         """Send a request, and return the response for the client.
 
         A request that asks a model for a reply goes through the gateway: it is logged, and sent with a window. Any
-        other request is sent as it is.
+        other request is sent as it is, without the header `x-transom-session`. Raises the errors of the HTTP library;
+        those of the gateway become what its `on_error` says.
         """
         exchange = _exchange(self.gateway, request, await request.aread())
         if exchange is None:

@@ -65,6 +65,7 @@ class DryRun(Struct, frozen=True, kw_only=True):
       the tokens that it is planned for.
     - `edits`: how many edits and summaries it would append, by kind; empty if none. `saved_tokens`: how many tokens
       fewer every later request has. `broken_tokens`: those of the cached prefix that are lost once.
+    - `window`: the window after it, compared with the one before.
     """
 
     entries: int

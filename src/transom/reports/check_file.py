@@ -71,7 +71,8 @@ class CheckFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
 
     - `files`: files or folders with conversations; paths are relative to the file of checks.
     - `budget`, `policy`, `prices`, `dialect`, `format`: as the options of `transom replay`.
-    - `priced_by`: the model whose prices `max_cost` counts with, "provider:model", or the prices themselves.
+    - `priced_by`: the model whose prices `max_cost` counts with, "provider:model", or the prices themselves, in US
+      dollars for a million tokens. A check with `max_cost` needs it.
     - `checks`: what must be true; in the file each is a table `[[check]]`. `path`: of the file.
     """
 
