@@ -257,8 +257,8 @@ def on_disk(source: Path | IO[Any], label: str = "") -> Generator[tuple[Path, st
 
 
 def is_zip(path: Path) -> bool:
-    """True if a regular file begins as a zip archive does. Raises NotRegularError for any other, OSError if it cannot
-    be read."""
+    """True if a regular file begins as a zip archive does. Raises NotRegularError for a path that is no regular file,
+    and OSError if it cannot be read."""
     with _open_regular(path) as raw:
         return raw.read(len(ZIP)) == ZIP
 

@@ -104,7 +104,8 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str], /) -> Any:
-        """Return one vector for each text: an array, or a list of lists, of shape (texts, dimensions)."""
+        """Return one vector for each text, in their order: an array, or a list of lists, of shape (texts, dimensions).
+        The vectors need not have length 1."""
         ...
 
 

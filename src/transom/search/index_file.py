@@ -45,8 +45,8 @@ SEARCH_TABLES = Tables(APPLICATION, VERSION, _TABLES)
 
 
 class IndexFile:
-    """One connection to an index, used by one thread at a time. `path`: a file, or ":memory:". `what`: how errors name
-    the index.
+    """One connection to an index, used by one thread at a time. `path`: a file, or ":memory:". `tables`: those that the
+    file must have, which are created; by default those of a search index. `what`: how errors name the index.
 
     A file that is damaged or of another version is deleted and made anew. Raises StoreUnavailable if it can neither be
     opened nor made, or is another program's database.

@@ -103,7 +103,7 @@ def write_durably(file: IO[bytes], data: bytes) -> None:
 
 def sync_folder(path: Path) -> None:
     """Wait until the names that were created, renamed or deleted in a folder are on disk. Does nothing on Windows,
-    where the system sees to that."""
+    where the system sees to that. Raises OSError."""
     if os.name == "posix":
         folder = os.open(path, os.O_RDONLY)
         try:

@@ -304,7 +304,8 @@ def _line_damaged(path: Path, problem: DamagedLine) -> StoreDamaged:
 
 
 class JsonlStore(LocalStore):
-    """A folder of conversations, one file each. The folder is created if it does not exist.
+    """A folder of conversations, one file each. The folder is created if it does not exist. `path`: of the folder; `~`
+    at its beginning is the home folder.
 
     Raises InvalidSetting if the folder is missing and cannot be created, or if the path is that of a file.
     """

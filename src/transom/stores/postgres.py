@@ -347,7 +347,8 @@ class PostgresStore:
         return database.run(work)
 
     def close(self) -> None:
-        """Close this store. Other stores with the same URL stay open; the last one closes their connections."""
+        """Close this store. To read or write it then, also through its logs, raises InvalidSetting. Other stores with
+        the same URL stay open; the last one closes their connections."""
         self.view_cache.clear()
         database, self._database = self._database, None
         if database is not None:

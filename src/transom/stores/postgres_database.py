@@ -139,9 +139,9 @@ Db = Connection[TupleRow]
 class PostgresDatabase:
     """A pool of connections to one schema of one database. Any thread may use it.
 
-    Creating one connects, and creates missing tables. Raises InvalidSetting for a URL that libpq does not take,
-    StoreUnavailable if the server cannot be reached or refuses, StoreDamaged if the schema has other tables of our
-    names, or tables of a newer version.
+    Creating one connects, for at most 5 seconds while the server is restarting (RETRY_SECONDS_OPENING), and creates
+    missing tables. Raises InvalidSetting for a URL that libpq does not take, StoreUnavailable if the server cannot be
+    reached or refuses, StoreDamaged if the schema has other tables of our names, or tables of a newer version.
     """
 
     def __init__(self, url: PostgresUrl) -> None:
@@ -194,7 +194,7 @@ class PostgresDatabase:
         return qualified(text, self.schema)
 
     def fetch(self, text: LiteralString, *parameters: object) -> list[Any]:
-        """Execute one statement on a connection of the pool and return all its rows.
+        """Execute one statement on a connection of the pool and return all its rows. `{s}` stands for the schema.
 
         It may be executed twice if the connection breaks, so it must be safe to repeat. Raises StoreUnavailable if the
         server cannot be reached or refuses, StoreDamaged if a table is missing or different, InvalidSetting if the
@@ -203,7 +203,8 @@ class PostgresDatabase:
         return self.run(lambda db: self.rows(db, text, *parameters))
 
     def rows(self, db: Db, text: LiteralString, *parameters: object) -> list[Any]:
-        """Execute one statement on this connection and return all its rows: one round trip. Raises psycopg's errors."""
+        """Execute one statement, in which `{s}` stands for the schema, on this connection and return all its rows: one
+        round trip. Raises psycopg's errors."""
         cursor = db.cursor(binary=True)
         cursor.execute(self.statement(text), parameters)
         return cursor.fetchall() if cursor.description else []

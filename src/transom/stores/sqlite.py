@@ -205,7 +205,8 @@ class SqliteLog(RowLog):
 
 
 class SqliteStore(LocalStore):
-    """All conversations of one SQLite file, which is created if it does not exist.
+    """All conversations of one SQLite file, which is created if it does not exist; its folder must. `path`: of the
+    file; `~` at its beginning is the home folder.
 
     Stores of one process on one file, with the same `synchronous`, share a connection.
 
@@ -263,7 +264,8 @@ class SqliteStore(LocalStore):
         return [LogStamp(true_name(name), str(log), str(length)) for name, log, length in rows]
 
     def close(self) -> None:
-        """Close this store. Other stores on the same file stay open; the last one closes the connection."""
+        """Close this store. To read or write it then, also through its logs, raises InvalidSetting. Other stores on the
+        same file stay open; the last one closes the connection."""
         self.view_cache.clear()
         super().close()
         file, self._file = self._file, None

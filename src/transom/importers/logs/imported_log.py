@@ -38,7 +38,8 @@ class ImportedLog:
     The facts of the log are compared with those of the file, in order. Every fact that was imported earlier must be in
     the file. A fact that was added in Transom since may be in the file or not.
 
-    `source`: how errors name the file. Three attributes count facts of the file. `appended`: the log lacked them, and
+    `source`: how errors name the file. `counter`: counts the tokens of the entries that are appended; `clock`: gives
+    the time of those that have none. Three attributes count facts of the file. `appended`: the log lacked them, and
     they are or will be appended; `earlier`: the log had them; `shown_before`: of these, the facts that the user took
     back only after they were imported, and that are still sent.
 
