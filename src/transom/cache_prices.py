@@ -66,7 +66,8 @@ class Prices(Struct, frozen=True, kw_only=True):
         return PRICES[name]
 
     def of(self, request: RequestTokens) -> float:
-        """Return what one request costs, in the unit of the prices.
+        """Return what one request costs, in the unit of the prices. `request`: all its tokens, and how many of them it
+        shares with the beginning of the request before it.
 
         With at least `cache_minimum` tokens: `read` for each shared token that is in a whole block, and `write` for
         each other token. If fewer than `cache_minimum` tokens are shared, all are written. With fewer than

@@ -172,7 +172,7 @@ _RETRIED: frozenset[ProviderErrorKind] = frozenset(
 
 
 class ProviderError(TransomError):
-    """A provider gave no usable reply; `kind` says why.
+    """A provider gave no usable reply. `kind` says why: one of `ProviderErrorKind`, such as "timeout" or "overflow".
 
     - `status`: the HTTP status, None if there was none.
     - `body`: what the provider sent, as text, without secrets.

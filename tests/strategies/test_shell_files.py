@@ -7,7 +7,8 @@ import json
 import pytest
 
 from transom.core.message import Call
-from transom.strategies.actions.action import action_of
+from transom.strategies.actions.action import action_of, command_of
+from transom.strategies.actions.arguments import arguments
 from transom.strategies.actions.commands import commands_in
 
 
@@ -59,3 +60,33 @@ def test_a_script_that_runs_commands_changes_what_they_change():
 )
 def test_what_a_command_is_for(command, roles):
     assert [one.role for one in commands_in(command)] == roles
+
+
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        ("bash scripts/check.sh rm", ["bash"]),
+        ("bash -x check.sh rm; sh build.sh", ["bash", "sh"]),
+        ("bash -euo pipefail -c 'rm a.py' && bash", ["rm", "bash"]),
+        ("bash --norc -c 'make; ls'", ["make", "ls"]),
+        ("zsh -l -c 'make'; bash -o pipefail check.sh", ["make", "bash"]),
+        ("bash -c", []),
+    ],
+)
+def test_a_shell_runs_a_text_only_with_its_option_for_it(command, programs):
+    assert [one.program for one in commands_in(command)] == programs
+
+
+@pytest.mark.parametrize(
+    ("args", "command"),
+    [
+        ({"command": ["bash", "-lc", "make"]}, "make"),
+        ({"command": ["bash", "check.sh", "fast"]}, "bash check.sh fast"),
+        ({"command": ["bash", "-euo", "pipefail", "-c", "make x"]}, "make x"),
+        ({"command": "bash", "input": "make"}, "make"),
+        ({"command": "bash"}, "bash"),
+    ],
+)
+def test_the_command_that_a_call_runs(args, command):
+    call = Call(name="shell", args=json.dumps(args), id="c")
+    assert command_of(call, arguments(call)) == command

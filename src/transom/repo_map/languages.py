@@ -186,6 +186,7 @@ def require_extra() -> None:
 
 
 def versions() -> str:
-    """Return the versions of the parser and of all grammars: another version may find other symbols."""
+    """Return the versions of the parser and of all grammars, in one line: another version may find other symbols.
+    Raises PackageNotFoundError if one is not installed (`require_extra`)."""
     packages = dict.fromkeys(("tree_sitter", *(language.package for language in LANGUAGES)))
     return " ".join(version(package.replace("_", "-")) for package in packages)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from transom import texts
 from transom.core.message import Call
 from transom.strategies.actions.arguments import DESCRIBES, FOLDERS, PATHS, arguments, is_limit, is_name, noun_of
-from transom.strategies.actions.commands import Command, commands_in, is_shell, paths_in
+from transom.strategies.actions.commands import Command, commands_in, is_shell, paths_in, text_to_run
 from transom.strategies.actions.file_edits import FileEdit, file_edits_in, informative_line
 from transom.strategies.actions.tool_table import (
     CHANGING,
@@ -194,15 +194,21 @@ def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
     """The command that a call runs in a shell: the values of its arguments `COMMANDS`. "" if the tool is no shell, or
     has no such argument. `values`: what `arguments` gives for the call.
 
-    The words of a list are joined with blanks; of `["bash", "-lc", "make"]` only the last is returned. Arguments that
-    are not JSON are a program (JavaScript): the result has each command that it gives as `cmd: "…"`, one in a line.
+    The words of a list are joined with blanks; of `["bash", "-lc", "make"]` only "make" is returned. Arguments that are
+    not JSON are a program (JavaScript): the result has each command that it gives as `cmd: "…"`, one in a line.
     """
     if not tool_words(call.name) & SHELL:
         return ""
     if len(values) == 1 and not values[0][0]:
         return "\n".join(map(_string_value, _IN_SCRIPT.findall(call.args)))
-    given = [value for key, value in values if key in COMMANDS]
-    return given[-1] if given and is_shell(given[0]) else " ".join(given)
+    given = [(key, value) for key, value in values if key in COMMANDS]
+    words = [value for _, value in given]
+    if not words or not is_shell(words[0]):
+        return " ".join(words)
+    if given[0][0] != given[-1][0]:  # no list, but one argument for the shell and one for the text
+        return words[-1]
+    text = text_to_run(words[1:])
+    return " ".join(words) if text is None else text
 
 
 def _string_value(literal: str) -> str:

@@ -66,8 +66,8 @@ def arguments(call: Call) -> Sequence[tuple[str, str]]:
 
 
 def is_limit(key: str, value: str) -> bool:
-    """Whether an argument only says how long or how much: its name ends with a word such as "timeout" or "limit", and
-    its value is a number, or says yes or no."""
+    """Whether an argument only says how long or how much: its name ends with a word such as "timeout", "limit" or
+    "offset", and its value is a whole number, true, false or null."""
     return bool(NUMBER.fullmatch(value)) and key.lower().endswith(_LIMITS)
 
 

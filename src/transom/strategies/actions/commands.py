@@ -71,6 +71,20 @@ def is_shell(program: str) -> bool:
     return program.rpartition("/")[2] in {"bash", "sh", "zsh"}
 
 
+def text_to_run(words: Sequence[str]) -> str | None:
+    """The text that a shell gets with its option `-c`, "" if there is none behind the option; None if the shell runs a
+    file (`bash check.sh`), or what it reads. `words`: those behind the name of the shell, without quotation marks."""
+    before = ""
+    for at, word in enumerate(words):
+        names_option = before[:1] in {"-", "+"} and before[-1:] in {"o", "O"}  # `-o pipefail`, `-euo pipefail`
+        if not word.startswith(("-", "+")) and not names_option:
+            return None
+        if word.startswith("-") and not word.startswith("--") and "c" in word:
+            return " ".join(words[at + 1 : at + 2])
+        before = "" if names_option or word.startswith("--") else word
+    return None
+
+
 def program_of(words: Sequence[str]) -> tuple[str, Role]:
     """Return the row of `PROGRAMS` that a command fits, and its role. If none fits, return the program without its
     folders, and "other".
@@ -114,15 +128,15 @@ _NO_FILE = frozenset(" \t\n*?{}$`'\"\\;|&<>=")
 class Command(Struct, frozen=True, gc=False):
     """What a simple command does.
 
-    - `program`: with its verb ("git commit"), without `sudo`, `uv run` and the like; "" if the text only writes a file
-      (`> a.txt`). `role`: what it does (see `Role`).
+    - `program`: with its verb ("git commit"), without `sudo`, `uv run` and the like. `role`: what it does (see `Role`).
+      If the text only writes a file (`> a.txt`), they are "" and "beside".
     - `folder`: where it runs, as the text names it, often relative to where the shell was; "" if that is not known.
     - `words`: a hash of its words and its input, which tells it from other commands of the program. Another process has
       other hashes.
     - `changes`: the files that it changes, as its words name them: `folder` is not put in front.
     - `title`: what it makes, with its title (`git commit "Mend the sums"`); "" if `role` is not "makes".
     - `end`: the operator behind it ("&&", "|", ";", a line end); "" at the end of the text. `start`, `stop`: from which
-      to which character it stands in the text, its input included.
+      to which character it stands in the text, its input included. Those within `bash -c "…"` have its place.
     """
 
     program: str
@@ -249,8 +263,9 @@ def _bare(one: _Simple, places: Sequence[int]) -> Iterator[_Simple]:
             at += 1
         else:
             break
-    if words[at : at + 1] and is_shell(words[at]) and "c" in "".join(words[at + 1 : at + 2]):
-        for inner in _simple(" ".join(words[at + 2 : at + 3])):
+    text = text_to_run(words[at + 1 :]) if words[at : at + 1] and is_shell(words[at]) else None
+    if text is not None:
+        for inner in _simple(text):
             inner.start, inner.stop = one.start or places[at], one.stop
             inner.end = inner.end or one.end
             yield inner

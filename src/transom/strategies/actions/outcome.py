@@ -112,8 +112,8 @@ class Outcome(Struct, frozen=True, gc=False):
     - `code`: its exit code; None if that is not known. It need not be 0 in a call that did not fail: `grep` ends with 1
       if it finds nothing.
     - `lines`: how many lines the result has; 0 if it is blank, and if a search says that it found nothing.
-    - `says`: the words that its line in a record has of the result; "" if the number of lines says more. Of a refusal,
-      in our words, that it was one.
+    - `says`: the words that its line in a record has of the result, not yet made safe for that line; "" if the number
+      of lines says more. Of a refusal, in our words, that it was one.
     - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
       summary says that something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit. At most

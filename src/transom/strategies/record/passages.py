@@ -224,16 +224,17 @@ LEAST_QUOTED = 3
 
 
 def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[str]:
-    """The quote of these spans (at least one) of a message or a result, as a list of one text; empty if nothing is
-    left. Left out is the header of a shell's result, and a quote of a result that is too short to say anything. A
-    message may be short: a reply of the user may be `1`."""
+    """The quote of these spans (at least one, in any order) of a message or a result, as a list of one text without
+    quotation marks; empty if nothing is left. Left out is the header of a shell's result, and a quote of a result that
+    is too short to say anything. A message may be short: a reply of the user may be `1`."""
     header = HEADER.match(text) if is_result and spans[0][0] == 0 else None
     quote = _quote(text, spans, header.end() if header else 0, len(text))
     return [quote] if quote and not (is_result and _says_nothing(quote)) else []
 
 
 def argument_quotes(call: Call, action: Action, spans: Sequence[Span]) -> list[str]:
-    """The quotes of these spans of a call's text (`call_text`), one for each argument that they reach.
+    """The quotes of these spans of a call's text (`call_text`), one for each argument that they reach, in the order of
+    the arguments, without quotation marks. `action`: what `action_of` gives for the call.
 
     Three kinds of arguments are not quoted: those that the line of the call says at length, those that are never quoted
     (`Argument.is_unquoted`), and the words that describe a command. A command that changes no file has no quote: what
@@ -292,7 +293,7 @@ _FRAME = re.compile(r"[\x1b\x08\u2800-\u28ff](?:(?<!\x1b)|\[(?![\d;]{0,20}m))")
 
 def unreadable(text: str) -> list[Span]:
     """The spans of a text that nobody reads, such as encoded data and progress bars, in order, without overlaps. Only
-    the first `SCANNED_FOR_NOISE` characters are looked at, in time that is linear in their number."""
+    the first `SCANNED_FOR_NOISE` (200,000) characters are looked at, in time that is linear in their number."""
     text = text[:SCANNED_FOR_NOISE]
     spans = [found.span() for found in _NO_BLANKS.finditer(text) if _is_data(found[0])]
     end = 0
