@@ -655,8 +655,8 @@ class Conversation:
 
     @_locked
     def edit(self, edit: Edit) -> int:
-        """Append an edit, and return the number of its entry. Raises InvalidEdit, with nothing stored, if it does not
-        apply."""
+        """Append an edit, a `Fold`, `Trim`, `Pin` or `Undo`, and return the number of its entry. Raises InvalidEdit,
+        with nothing stored, if it does not apply to the newest view, or is no edit."""
         return edits.append_edit(self._writer, edit)
 
     @_locked
@@ -802,12 +802,12 @@ class Conversation:
     def subscribe(self, kind: type[K], callback: Callable[[K], object]) -> Callable[[], None]:
         """Call `callback` with each event of the class `kind`. Returns a function that ends the subscription.
 
-        The events are those of `transom.conversation.event_bus`, and those of runs except the two deltas; the class
-        `object` means all of them. The callback is called after the event was logged, in the thread where it happened.
-        For the events of the bus the conversation is locked meanwhile; for those of a run it is not, and the run goes
-        on after the callback. A callback may read the conversation, and must be quick. An exception that it raises is
-        reported with `logging`, and changes nothing. Raises InvalidSetting if `kind` is no class, or `callback` no
-        function.
+        The events are those of `transom.conversation.event_bus`, and those of runs except `TextDelta` and
+        `ReasoningDelta`; the class `object` means all of them. Those of a sub-agent's own conversation are not among
+        them. The callback is called after the event was logged, in the thread where it happened. For the events of the
+        bus the conversation is locked meanwhile; for those of a run it is not, and the run goes on after the callback.
+        A callback may read the conversation, and must be quick. An exception that it raises is reported with `logging`,
+        and changes nothing. Raises InvalidSetting if `kind` is no class, or `callback` no function.
         """
         return self._bus.subscribe(kind, callback)
 

@@ -26,11 +26,12 @@ class ConversationSearch:
         self, query: object, scope: object, limit: int, given: dict[str, object], embedder: object
     ) -> list[SearchHit]:
         """The best entries for a query, at most `limit`, the best one first. What was appended until now is indexed
-        first.
+        first. A query without a word finds nothing.
 
-        `scope`: as `SearchScope`. `given`: the fields of `SearchFilters` by name. `embedder`: an `Embedder`, or None.
-        They may come from anywhere: each is checked. Raises InvalidSetting for a wrong one, and for scope "user"
-        without a user; StoreUnavailable.
+        `scope`: as `SearchScope`. `given`: the fields of `SearchFilters` by name; the scope "conversation" sets
+        `conversations`, and "user" sets `user_id`, whatever `given` has there. `embedder`: an `Embedder`, or None. They
+        may come from anywhere: each is checked. Raises InvalidSetting for a wrong one, and for scope "user" without a
+        user; StoreUnavailable.
         """
         if not isinstance(query, str):
             raise InvalidSetting(f"query: must be a text, not {quote(query)}")

@@ -92,9 +92,9 @@ class SummarizingPlanner:
     def compact(self, asked: SummaryOptions, *, within_run: bool = False) -> SummarySteps[Compacted]:
         """The steps of `Conversation.compact`: compact now, with a summary if the policy shows summaries.
 
-        `asked`: has the focus and the notes. `within_run`: the run itself compacts, between two of its requests.
-        Otherwise a run is refused, also one that began while this waited: its reply must follow its request, without
-        edits between them.
+        `asked`: has the focus and the notes. `within_run`: a run itself compacts, between two of its requests.
+        Otherwise InvalidSetting is raised while a run is at work, also if it began while this generator waited: no
+        edits may come between a request of a run and its reply.
         """
         with self._guard.lock:
             self._guard.must_be_open()
@@ -178,7 +178,8 @@ class SummarizingPlanner:
     def why_no_summary(self) -> str:
         """Why no summary would be asked for now, as a sentence for people: there is too little room for one, or the
         limits on summaries forbid it. If one may be asked for, it says why the window does not show the newest one.
-        Empty if the window shows it, if there is none, or if the policy has no summaries."""
+        Empty if the window shows it, if there is none, if the conversation makes no summaries, or if no window fits the
+        budget."""
         if not self._shows_summaries:
             return ""
         try:
@@ -212,9 +213,10 @@ class SummarizingPlanner:
     # ---- what comes out
 
     def take_finished(self) -> None:
-        """Append what a summary in the background has come to, if it is done; after 600 seconds it is given up, and
-        that is logged. Nothing happens while a request is in flight: `request()` must give the same request again, and
-        a new entry would change it."""
+        """Append the summary that was made in the background, if it is done and the log has none of more turns by now;
+        otherwise only its usage is logged. A failure is logged too; after 600 seconds (`GIVE_UP_AFTER`) a summary is
+        given up, and that is a failure. Nothing happens while a request is in flight: `request()` must give the same
+        request again, and a new entry would change it."""
         if self._planner.view.in_flight is not None or (outcome := self._finished()) is None:
             return
         self._stop_watching()

@@ -52,7 +52,8 @@ async def drive_async(
     begin: Callable[[], RunSteps], *, approve: Approver | None = None, cancel: Cancel | None = None
 ) -> AsyncGenerator[Event, None]:
     """Drive a run on an event loop; `begin` and its steps run in worker threads, one at a time. The last event,
-    `Finished`, has the result. `approve`, `cancel`: as for `drive`.
+    `Finished`, has the result. `approve`, `cancel`: as for `drive`. Whoever stops before that event must close the
+    generator (`aclose`), so that the run closes what is open in the log.
 
     The results of parallel tools are logged one by one as they come; their events come when all are done.
     """
