@@ -27,8 +27,8 @@ def after_refusal(known: Mapping[str, int], model: str, *, is_some_left: bool) -
     module. `known`, which is not changed: what was known before.
 
     The state of `model` becomes `ALWAYS` if it was `NEW_REASONING` or `ALWAYS`: it has refused reasoning of its own
-    making. Otherwise it becomes `SOME_LEFT` or `NONE_LEFT`. `is_some_left`: the log has reasoning that no refusal
-    hides. An empty `model` changes nothing.
+    making. Otherwise it becomes `SOME_LEFT` if `is_some_left`, else `NONE_LEFT`. `is_some_left`: the log has reasoning
+    that no refusal hides. An empty `model` changes nothing.
     """
     if not model:
         return known

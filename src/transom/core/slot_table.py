@@ -169,8 +169,9 @@ class SlotTable(Struct, eq=False):
         return self.key_of(entry) if 0 <= entry < self.length else NO_UNIT
 
     def path_to(self, key: int) -> tuple[Path, Unit]:
-        """The folds over the unit with this key, from the window down, each with the index of the child that leads on;
-        and the unit. There are no folds if the unit is a slot itself."""
+        """Return the folds over the unit with this key, and the unit. The folds are a list, the outermost first, each
+        with the index of the child that leads on; it is empty if the unit is a slot itself. A unit that a fold hides
+        has no entries."""
         path: Path = []
         slot = self.slots[self.slot_index(key)]
         while isinstance(slot, FoldedSlot):
@@ -180,12 +181,14 @@ class SlotTable(Struct, eq=False):
         return path, slot
 
     def unit(self, key: int) -> Unit:
-        """The unit with this key, visible or folded."""
+        """The unit with this key, visible or folded. One that a fold hides has no entries (`Unit.entries` is None):
+        `entries_of` reads them."""
         return self.path_to(key)[1]
 
     def units(self, keys: Iterable[int]) -> list[Unit]:
         """The units with these keys, visible or folded, in order of their keys; a key that is given twice gives its
-        unit twice. One descent finds all of them, however deep folds are nested."""
+        unit twice. Units that a fold hides have no entries. One descent finds all of them, however deep folds are
+        nested."""
         rising, found = sorted(keys), dict[int, Unit]()
         stack: list[tuple[Sequence[Slot], int, int]] = [(self.slots, 0, len(rising))]
         while stack:

@@ -139,7 +139,8 @@ class FoldedSlot(Struct, frozen=True, gc=False, eq=False, array_like=True, tag=1
     - `first`, `last`: keys of the first and last unit that it covers. `seq`: the seq of the fold's entry.
     - `text`, `why`: those of the fold; the text is empty while another fold hides this one. `tokens`: the raw tokens of
       the text as a message, or of the compaction that stands in its place.
-    - `children`: the slots that it replaced. `unit_count`: how many units are in them.
+    - `children`: the slots that it replaced; those units among them that are not pinned have no entries. `unit_count`:
+      how many units are in them.
     - `all_pinned`: all pinned units in them, in key order. `excerpted`: the keys of units of which the text has an
       excerpt; they are not shown behind it, even if they are pinned.
     - `size`: the size of what it shows.

@@ -22,7 +22,9 @@ _NO_META = Meta()
 class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """What the requests of a run, of a conversation, or of several conversations took: requests, tokens and money.
 
-    All tokens are as the providers report them. A request for which none were reported counts as 0 tokens.
+    `requests` were answered, `failures` gave no usable reply. `tokens`, `failed`, `summaries` and `agents` are the
+    tokens of answered and of failed requests, of summaries, and of sub-agents. All are as the providers report them; a
+    request for which none were reported counts as 0 tokens.
     """
 
     requests: int = 0

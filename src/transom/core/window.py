@@ -58,7 +58,8 @@ class Window(Struct, frozen=True, eq=False):
 
     @classmethod
     def of_request_in_flight(cls, view: View) -> Self:
-        """The window of the request in flight, made again from its `Sent`. The view must have a request in flight."""
+        """The window of the request in flight, made again from its `Sent`. `view`: what the log shows right after this
+        `Sent`, so it has a request in flight (AssertionError otherwise)."""
         assert view.in_flight is not None
         sent = view.in_flight.body
         assert isinstance(sent, Sent)

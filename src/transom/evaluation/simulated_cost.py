@@ -47,9 +47,9 @@ def summary_costs(
 ) -> Iterator[tuple[Summary, Mapping[str, float]]]:
     """Yield each summary of a log with its price by each of these price lists, in units of one fresh input token.
 
-    The price follows from the usage that its model reported; without a report, from the tokens of the last request
-    before it and of the entries that it summarises. A summary that no model made costs 0. `entries`: all entries of the
-    log, in order.
+    The price follows from the usage that was reported for it. Without a report, a summary that a model made is priced
+    by the tokens of the last request before it and of the entries that it summarises, and any other summary costs 0.
+    `entries`: all entries of the log, in order.
     """
     window, tokens, found = 0, [0], dict[int, Summary]()
     for entry in entries:

@@ -63,7 +63,7 @@ def append_note(log: StoredLog, note_of: Callable[[], Note], *, by: str, user_id
 
 
 def versions(log: StoredLog) -> Iterator[BlockVersion]:
-    """Yield every version of a block, the oldest first."""
+    """Yield every version of a block, the oldest first. What other writers have appended to its log is read first."""
     log.refresh()
     for entry in log.read():
         if isinstance(note := entry.body, Note):

@@ -38,7 +38,7 @@ class Memory:
     Every edit makes a new version from the newest text, so no edit is lost, and returns the block with that version.
     Some edits depend on the text that this memory has read: `rethink`, `insert` at a line, and `replace` of a text that
     is gone. They raise MemoryConflict if the block has changed since then. The error has the newer text, which now
-    counts as read: call the edit again.
+    counts as read: look at it, and edit again.
 
     `redact`: applied to each text before it is stored. A memory may be used from several threads. Raises InvalidSetting
     if `store` is no store, and for a wrong `redact`; `open` takes a URL too, and checks the names.

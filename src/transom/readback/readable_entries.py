@@ -49,8 +49,9 @@ class ReadableEntry(NamedTuple):
     reference: Reference
 
     def text(self) -> str:
-        """Return the text of what `reference` names, with lone surrogates replaced. (How it is made of parts: see the
-        docstring of the module.)
+        """Return the text of what `reference` names, with lone surrogates replaced by "?". A single text part is given
+        as it is. If there are several parts, each stands under a line with its name, such as "[text 0]"; media have
+        only this line.
 
         Raises InvalidSetting if the entry does not have the part that `reference` names.
         """

@@ -175,7 +175,8 @@ def answer_call(
       plain function sees only the answer.
 
     Nothing that a model sends raises: an unknown tool, wrong arguments, or a store that cannot be read now give an
-    answer of one line, "[error: …]".
+    answer of one line, "[error: …]". So does an InvalidSetting, TypeError or ValueError that `search` or `redact`
+    raises; other errors of theirs pass through.
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
