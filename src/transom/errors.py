@@ -53,7 +53,8 @@ def _again(kind: type[TransomError], args: tuple[Any, ...], state: dict[str, Any
 
 class BudgetImpossible(TransomError):
     """No valid window fits the budget. `bill` has the size of each thing that must be in it, in `unit` (tokens, bytes,
-    …). `ways_out`: what the caller can do, each as a clause with its number; the message ends with them.
+    …). `ways_out`: what helps, each as a clause with its number ("give a budget of at least 9,000
+    tokens"); the message ends with them.
 
     The bill also has `need` and `limit`, their sum and the limit that it exceeds. Raised only if the head, the tool
     schemas, announced state, excerpts of the first and the newest user message, and the smallest form of the newest
@@ -254,7 +255,7 @@ def listed(names: Sequence[object], most: int, more: str = "more", *, show: Call
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a setting is a number. True and False are none, though Python counts with them."""
+    """Whether a setting is a number. True and False are none, though Python counts with them; infinity and NaN are."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -268,7 +269,8 @@ def no_setting(name: str, known: Iterable[str]) -> str:
 
 
 def quote(value: object, most: int = QUOTED_CHARACTERS) -> str:
-    """A value as an error quotes it: its repr, at most `most` characters, however long or deep the value is."""
+    """A value as an error quotes it: its repr, at most `most` characters, however long or deep the value is. Nothing is
+    raised, also if the repr of the value raises."""
     return shorten(_QUOTER.repr(value), most)
 
 

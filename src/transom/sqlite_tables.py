@@ -61,7 +61,7 @@ def version_of(db: sqlite3.Connection, application: int) -> int:
 
 def create_tables(db: sqlite3.Connection, tables: Tables, patience: float) -> int:
     """Create the tables if the file is empty, and switch it to a write-ahead log. Returns the version of the tables
-    that the file has then.
+    that the file has then. `db`: as for `transaction`.
 
     Several processes may do this at once: one creates the tables, and the others wait for it, up to `patience` seconds
     for the switch, and as long as the timeout of the connection says for the tables. A file that has tables of any

@@ -165,7 +165,7 @@ def state_note(key: str, text: str) -> str:
 
 
 def state_removed(key: str) -> str:
-    """The text of a note that a key has no state any more."""
+    """The text of a note that a key has no state any more. `key`: put in as it is."""
     return f"[{key}] no longer applies."
 
 
@@ -292,8 +292,8 @@ def refused_short(ref: str) -> str:
 
 
 def trimmed_arguments(ref: str, tokens: int) -> str:
-    """What stands in place of a call's arguments: a JSON object with the reference. `tokens`: how many the whole
-    arguments have."""
+    """What stands in place of a call's arguments: a JSON object with the reference `ref` ("entry 12"). `tokens`: how
+    many the whole arguments have."""
     return json.dumps({"left_out": f"{tokens} tokens", "whole_in": ref}, ensure_ascii=False)
 
 
@@ -389,8 +389,9 @@ _NAMED = re.compile(r"^\[(?:entry|message|entries|messages) \d[^\]\n]*\]", re.MU
 
 
 def quotes_in(text: str) -> list[str]:
-    """The parts of a fold's text that are words of the entries themselves: the quotes of a record, without those that
-    say how a call ended, and the summary in front of it. If the text is no record, all of it but its references."""
+    """The parts of a fold's text that are words of the entries themselves: the summary in front of a record, if there
+    is one, and the quotes of the record without their marks, but not those that say how a call ended. If the text is no
+    record, all of it but its references, as one part."""
     if (record := _RECORD.search(text)) is None:
         return [_NAMED.sub("", text)]
     before = text[: record.start()]

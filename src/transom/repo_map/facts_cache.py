@@ -94,7 +94,7 @@ class FactsCache:
 
 def is_cache(file: Path) -> bool:
     """True if a file begins as a cache does, even if the rest of it is damaged. The SQLite file that earlier versions
-    wrote is one too."""
+    wrote is one too. False if the file cannot be read."""
     with suppress(OSError), file.open("rb") as opened:
         begin = opened.read(_SQLITE_MARK_AT + len(_SQLITE_MARK))
         return begin.startswith(MARK) or begin[_SQLITE_MARK_AT:] == _SQLITE_MARK
@@ -102,5 +102,5 @@ def is_cache(file: Path) -> bool:
 
 
 def hash_of(data: bytes) -> bytes:
-    """Return a digest of bytes, of 16 bytes, by which a change is seen."""
+    """Return a digest (16 bytes) of the bytes of a file, by which a change is seen."""
     return blake2b(data, digest_size=16).digest()

@@ -66,7 +66,8 @@ def source_files(folder: Path) -> list[SourceFile]:
 
 
 def read_source(folder: Path, path: str) -> bytes | None:
-    """Read a file. None if it cannot be read any more, is binary, or is larger than MAX_BYTES by now."""
+    """Read a file, `path` within the folder. None if it cannot be read any more, is binary, or is larger than MAX_BYTES
+    (400,000) by now."""
     try:
         with (folder / path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)

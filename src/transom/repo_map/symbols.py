@@ -56,8 +56,9 @@ class FileFacts(Struct, frozen=True):
 
 
 def file_facts(data: bytes, language: Language) -> FileFacts:
-    """Parse a file: `data` is its bytes. In a file with syntax errors, the symbols that the parser recognises around
-    them are found; nothing is raised. Raises ImportError if the grammar of the language is not installed."""
+    """Parse a file: `data` is its bytes. What a function defines within itself is no symbol. In a file with syntax
+    errors, the symbols that the parser recognises around them are found; nothing is raised. Raises ImportError if the
+    grammar of the language is not installed."""
     parser, search = grammar(language)
     definitions: dict[int, tuple[str, Any, Any]] = {}
     code, prose, at = list[bytes](), list[bytes](), 0

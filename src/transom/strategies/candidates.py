@@ -234,7 +234,8 @@ def how_many_fit(
     notes: bool = False,
     behind_fold: bool = False,
 ) -> int:
-    """How many of these slots, from the first on, come to at most this many `tokens`, `units` and `messages`.
+    """How many of these slots, from the first on, come to at most this many `tokens`, `units` and `messages`. Those
+    behind the first that does not fit are not looked at.
 
     It stops at the first fold of turns; with `folds` a fold counts as a unit. A fold over recalled text always does.
     Notes take no room, since a plan adds them at the end and its next run must find the same slots (law 8); with
@@ -266,7 +267,8 @@ def is_worth_a_break(view: View, target: Target, saved: Size, least: float) -> b
 
 def relieves(view: View, target: Target, saved: Size) -> bool:
     """Whether edits that save this size save something of which the window has too much: tokens, bytes, images or
-    messages. A trim saves no message, and the marker of a small fold may have more tokens than it hides (law 7)."""
+    messages. A trim saves no message, and the marker of a small fold may have more tokens than it hides: law 7 only
+    forbids that it has more bytes."""
     return any(size > goal and part > 0 for size, goal, part in zip(view.total, target.goal, saved, strict=True))
 
 

@@ -146,7 +146,7 @@ class Digest(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolRow, ...] = TOOLS
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
-        """Index the entries that came since the last call."""
+        """Index the entries that came since the last call, in `indexes`, so that a compaction need not do it."""
         Index.of(view, budget.usable, indexes, self.tools).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:

@@ -410,8 +410,8 @@ class WordIndex:
         self._count(self._of.pop(seq, {}), -1)
 
     def weight(self, word: str) -> float:
-        """How rare a word is: from 0 to 1,000 for one that a single entry has (ln(N/df) / ln N over entries). 0 if
-        more than a tenth of the entries have it, and more than three."""
+        """How rare a word is: from 0 to 1,000 for one that a single entry has, or none (ln(N/df) / ln N over entries).
+        0 if more than a tenth of the entries have it, and more than three."""
         messages, found = max(20, len(self._of)), max(1, self._found_in.get(word, 1))
         return WHOLE * log(messages / found) / log(messages) if found <= max(3, 0.1 * messages) else 0.0
 

@@ -189,9 +189,9 @@ def name_quotes(
     """Choose names to quote alone, without their passages, in at most `room` tokens. Returns each with its entry, in
     the order of the log. Names that are worth most for each token are taken first.
 
-    `needed`: for each passage the names for which it may be quoted. `worth`: of a name. `factors`: for each passage, by
-    what the worth of its names is multiplied. A name is taken from the passage with the greatest factor; of several,
-    from the newest.
+    `text_of`: the whole text of which a passage is a span. `needed`: for each passage the names for which it may be
+    quoted. `worth`: of a name. `factors`: for each passage, by what the worth of its names is multiplied. A name is
+    taken from the passage with the greatest factor; of several, from the newest.
     """
     place: dict[str, int] = {}
     for at in range(len(passages) - 1, -1, -1):

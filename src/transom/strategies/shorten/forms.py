@@ -159,8 +159,8 @@ def marked_arguments(view: View, target: Target, parts: Sequence[ShownPart]) -> 
 
 
 def gone(view: View, target: Target, parts: Sequence[ShownPart]) -> Iterator[Trim]:  # noqa: ARG001
-    """Of reasoning nothing; of any other part a marker with its reference alone, since what is left out must be
-    named (law 9)."""
+    """Of reasoning nothing; of any other part a marker with its reference alone (JSON for arguments), since what is
+    left out must be named (law 9)."""
     for part in parts:
         note = "" if part.part[0] == "reasoning" else _bare(target, part)
         yield Trim(entry=part.entry, part=part.part, note=note)

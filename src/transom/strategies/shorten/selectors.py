@@ -59,8 +59,8 @@ def visible_results(view: View, target: Target) -> Iterator[VisibleResult]:
 
 
 class FreshResults(Struct, frozen=True, kw_only=True):
-    """Results that no request has carried yet, if their texts have more than min(`characters`, `fraction` × the usable
-    tokens) characters together. By default all results that have a text are named.
+    """Each result that no request has carried yet, if its texts together have more than min(`characters`, `fraction` ×
+    the usable tokens) characters. By default, with `characters` of 0, all results that have a text are named.
 
     For `Policy.arrival`: these results are in no cached prefix, so a trim breaks none.
     """
@@ -79,8 +79,8 @@ class FreshResults(Struct, frozen=True, kw_only=True):
 class OldResults(Struct, frozen=True, kw_only=True):
     """The texts of old results, the oldest first. Images are not named; `Media` names them.
 
-    The number of results is rounded down to a multiple of `polling` (SWE-agent's word). Of that many results, all but
-    the last `last` are old. So the border between old and new moves `polling` results at a time, and the prefix stays
+    The number of results is rounded down to a multiple of `polling` (SWE-agent's word). Of that many, counted from the
+    oldest, all but the last `last` are old. So the border moves `polling` results at a time, and the prefix stays
     cached in between; a `polling` of 0 counts as 1. Never named are the first `first` results, those of the tools
     `tools`, and those that may not be trimmed (see `may_trim`).
     """

@@ -40,7 +40,7 @@ class NativeCompaction(Struct, frozen=True, kw_only=True):
     """
 
     def prepare(self, view: View, budget: Budget, indexes: IndexCache) -> None:
-        """Index the entries that came since the last call."""
+        """Index the entries that came since the last call, in `indexes`, so that a compaction need not do it."""
         Index.of(view, budget.usable, indexes).prepare(view)
 
     def wants(self, view: View, target: Target) -> Iterator[Summarise]:

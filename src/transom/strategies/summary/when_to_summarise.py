@@ -95,7 +95,8 @@ class ShownSummary(NamedTuple):
 
 def shown_summary(view: View, before: int, most: float, target: Target) -> ShownSummary | None:
     """The newest summary that covers only turns before the unit with the key `before`. The provider's own compactions
-    do not count. None if there is none, or if its text is blank or has more than `most` tokens."""
+    do not count. None if there is none, or if its text is blank or has more than `most` tokens: an older summary is
+    not taken then."""
     for seq, summary in view.newest_summaries():
         if summary.last < before and summary.compaction is None:
             text = summary.text if target.redact is None else target.redact(summary.text)  # as the fold will show it
