@@ -147,7 +147,8 @@ def checked_number(what: str, value: object) -> int:
 
 
 def checked_tags(value: object) -> list[str]:
-    """Return the tags of a text of the archive as a list. Raises InvalidSetting unless it is an iterable of texts."""
+    """Return the tags of a text of the archive as a list. Raises InvalidSetting unless it is an iterable of texts, such
+    as a list; a single text, bytes and a mapping are refused."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         raise InvalidSetting(f"archive: tags must be a list of texts, not {quote(cast('object', value))}")
     return [checked_text("archive: a tag", tag) for tag in cast("Iterable[object]", value)]

@@ -298,7 +298,7 @@ def _speaker(view: View, fact: Fact, seq: int) -> str:
 
 class DropRecalled(Struct, frozen=True, kw_only=True):
     """A strategy that folds recalled text into a short marker: that of earlier turns, and if the window does not fit
-    also that of the newest turn.
+    also what was recalled for the newest turn. It does not look whether its target is met.
 
     What it repeats is in the log, and can be recalled again. Recalled text without references is the caller's own and
     may be nowhere else, so it stays. So does what the user pinned, and, while the window fits, what an undo brought
