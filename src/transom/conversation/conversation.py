@@ -602,8 +602,8 @@ class Conversation:
 
         The result is a list with one explanation for each fact. Its `costs` are those that decided the compaction of
         that call, or of the newest one, which `transom explain` prints too. `no_summary` says why no summary would be
-        asked for now; it is empty with `at`. With `view` it has neither. Raises InvalidSetting if there is no such
-        call, if `view` is no View, or if both are given.
+        asked for now; it is empty with `at`. With `view` there are no costs, and `no_summary` is empty. Raises
+        InvalidSetting if there is no such call, if `view` is no View, or if `at` and `view` are both given.
         """
         if view is not None:
             if at is not None:

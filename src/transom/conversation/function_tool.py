@@ -112,10 +112,10 @@ class FunctionTool:
         return f"FunctionTool({self.name!r})"
 
     def arguments(self, written: str) -> Arguments:
-        """Read the arguments of a call, by name. `written`: the JSON that the model wrote. By type hints they are
-        checked and converted; by a JSON schema (`parameters`) they are checked and stay as they are. What the model
-        left out is left out here too, so that the function's own default holds. Raises InvalidMessage, whose text tells
-        the model what is wrong."""
+        """Read the arguments of a call, by name. `written`: the JSON that the model wrote; an empty text or null is no
+        arguments. By type hints they are checked and converted ("3" becomes 3 for an `int`); by a JSON schema
+        (`parameters`) they are checked and stay as they are. What the model left out is left out here too, so that the
+        function's own default holds. Raises InvalidMessage, whose text tells the model what is wrong."""
         return self._arguments.read(read_call(written))
 
     def needs_approval(self, arguments: Arguments) -> bool:

@@ -18,11 +18,11 @@ WARNING_SHARE = 0.6
 
 class WindowUsage(Struct, frozen=True, kw_only=True):
     """How full the window is before the next plan: `used` tokens, calibrated by what providers have reported, and
-    `percent` of the budget, which may be above 100.
+    `percent` of the budget's tokens, which may be above 100.
 
     `status` is about the fullest limit, messages, bytes and images included, and the policy's own limits where they are
-    lower. "compacting": the next request compacts. "warning": the fullest limit is at least 60% full. "normal":
-    neither.
+    lower. "compacting": the next request compacts. "warning": it does not, and the fullest limit is at least 60% full.
+    "normal": in all other cases.
     """
 
     used: int

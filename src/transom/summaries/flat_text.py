@@ -46,8 +46,8 @@ class Piece(NamedTuple):
 
 def pieces_of(turns: Sequence[SourceTurn], counter: TokenCounter, *, result_tokens: int, most: int) -> list[Piece]:
     """Cut turns into pieces of at most `most` tokens each, boundary lines included, in order. The texts are those of
-    `written_of`; `result_tokens`: as there. A turn without any text is one piece with an empty text, so that it counts
-    as covered."""
+    `written_of`, which cuts tool results to `result_tokens`. A turn without any text is one piece with an empty text,
+    so that it counts as covered."""
     out: list[Piece] = []
     for turn in turns:
         written = list(written_of(turn, counter, result_tokens)) or [("note", "")]

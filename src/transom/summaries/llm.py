@@ -64,7 +64,7 @@ class LlmSummarizer(Struct, frozen=True, kw_only=True):
     - `fork`: whether the live request is forked where that is possible. If not, the turns are sent as flat text.
     - `share`: how much of the model's context window a request with flat text may fill.
     - `retries`: how often such a request is sent again after an answer that cannot be used.
-    - `result_tokens`: how many tokens of a tool result are sent; of a longer one, both ends.
+    - `result_tokens`: how many tokens of a tool result are sent in flat text; a longer result loses its middle.
     - `answer_tokens`: the maximum length of an answer in tokens. None: twice that of the summary. It is never more than
       a quarter of the model's context window.
 

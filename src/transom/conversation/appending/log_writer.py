@@ -90,8 +90,8 @@ class LogWriter:
         self, facts: Sequence[Fact], meta: Meta | None = None, *, known_calls_only: bool = False
     ) -> list[int]:
         """Append the facts in one go, and return their seqs, in order. Each gets `meta`, with the `tags` of this writer
-        where `meta` says nothing. If a request is in flight, the first reply that does not name its request answers
-        that one.
+        where `meta` says nothing. If a request is in flight, the first reply that does not name its request becomes the
+        answer to this one.
 
         A result that finds no open call is stored, but no window will show it, and `logging` gets a warning; none with
         `meta.source`, because an importer reports such results itself. It is otherwise with a late result (its call has

@@ -57,7 +57,7 @@ def split_head(
 
 def facts_of(messages: Sequence[object], dialect: Dialect) -> list[Fact]:
     """Read what `Conversation.extend` takes as facts, in order: messages, or facts, which stay as they are. Raises
-    InvalidMessage if one cannot be read, and for a mixture of both."""
+    InvalidMessage if one cannot be read, and for a list of messages and facts together."""
     if isinstance(cast("object", messages), (list, tuple)) and any(isinstance(each, Fact) for each in messages):
         return [check.fact(each, None) for each in messages]
     return [fact for _, fact in _read(messages, dialect)]
@@ -87,8 +87,9 @@ def _takes(dialect: Dialect, messages: Sequence[object]) -> bool:
 
 
 def user_message(dialect: Dialect, value: object) -> Fact:
-    """Return what a user says as a fact. `value`: a text, a content part, or a list of parts in the form of the
-    dialect. Raises InvalidMessage for anything else, and for a message with nothing in it."""
+    """Return what a user says as a fact. `value`: a text, or a list of content parts in the form of the dialect; a
+    single part is refused. Raises InvalidMessage for anything else, and for a message with nothing in it; a text of
+    blanks passes."""
     fact = dialect.parse_user(_content("user", value))
     if is_empty(fact):
         raise InvalidMessage("user", "the message is empty, and no provider takes that")

@@ -200,8 +200,8 @@ of OpenAI's stream helper."""
 
 
 def model_of_reply(reply: object, dialect: Dialect) -> str:
-    """The model that a reply names, behind the name of the dialect: "openai:gpt-5". Empty if it names none. A reply is
-    a response, the chunks of a stream, or an event that holds either."""
+    """The model that a reply names, behind the name of the dialect: "openai:gpt-5". Empty if it names none. `reply`: a
+    response, the chunks of a stream, or an event of a stream that holds a response or a chunk."""
     chunks = cast("Sequence[object]", reply) if isinstance(reply, (list, tuple)) else (reply,)
     for chunk in chunks:
         for holder in (chunk, *(_field(chunk, key) for key in _HOLDERS)):
