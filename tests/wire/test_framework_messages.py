@@ -3,6 +3,7 @@ nothing was changed."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -117,6 +118,29 @@ def test_signed_reasoning_of_pydantic_ai_is_left_out_likewise(text: str) -> None
 def test_what_langchain_takes_beside_its_own_messages() -> None:
     given = [{"role": "user", "content": "hi"}, RemoveMessage(id="gone"), AIMessage("hello")]
     assert fit(given, budget=10_000) == [given[0], given[2]]
+
+
+def test_dicts_beside_messages_of_langchain_are_changed_as_dicts() -> None:
+    long = output("a call")
+    call = {"id": "b", "type": "function", "function": {"name": "write", "arguments": json.dumps({"text": long})}}
+    given: list[Any] = [
+        {"role": "user", "content": "Copy it."},
+        AIMessage("", tool_calls=[{"name": "read", "args": {}, "id": "a"}]),
+        {"role": "tool", "tool_call_id": "a", "content": long, "id": "first"},
+        {"role": "assistant", "content": None, "tool_calls": [call], "name": "copier"},
+        {"role": "tool", "tool_call_id": "b", "content": "done"},
+        HumanMessage("And now?"),
+    ]
+    conversation = Conversation.open("memory:", "c", budget=100_000)
+    conversation.extend(given)
+    conversation.edit(Trim(entry=2, part=("text", 0), note="[left out]"))
+    conversation.edit(Trim(entry=3, part=("args", 0), note='{"whole_in": "entry 3"}'))
+    messages = render(conversation.plan_request(), "langchain", originals=given)["messages"]
+    assert same(messages, given) == [True, True, False, False, True, True]
+    assert messages[2] == {**given[2], "content": "[left out]"}
+    function = {"name": "write", "arguments": '{"whole_in": "entry 3"}'}
+    assert messages[3] == {**given[3], "tool_calls": [{**call, "function": function}]}
+    assert type(fit(given, budget=2_500)[-1]) is HumanMessage
 
 
 def test_a_reply_of_langchain_is_logged_with_its_usage() -> None:

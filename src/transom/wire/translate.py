@@ -91,8 +91,8 @@ def failed_content(content: object) -> object:
 
 
 def without_failed_mark(fact: Fact) -> Fact:
-    """The fact as the log has it: a tool result whose text begins with "[failed]" becomes a failed one. Any other fact
-    is returned as it is.
+    """The fact as the log has it: a tool result whose first part is a text that begins with "[failed]" becomes a failed
+    one. Any other fact is returned as it is.
 
     The mark and one blank behind it are removed from the text of such a result, if `with_failed_mark` would make the
     same text again. It would not, so the mark stays, if something else than a blank follows it, or nothing, or a second

@@ -89,10 +89,10 @@ def plan_call(
 def check_plan(call: PlannedCall) -> None:
     """Check every law that holds of a single plan. Raises AssertionError for the first one that is broken.
 
-    The window is valid (1) and within the budget (2). The stored log gives it again (4), an undo of the plan takes all
-    back (5), the order of its trims makes no difference (6), and each edit saves bytes (7). A second plan has nothing
-    to do (8). What is hidden can be read back (9), and what must be there is there (10). Texts are whole (12), and
-    bound reasoning stands on its prefix (13).
+    The window is valid (1) and within the budget (2). The stored log gives it again (4), an undo of the plan's edits
+    shows what was there before (5), the order of its trims makes no difference (6), a fold saves bytes and a trim adds
+    none (7). A second plan has nothing to do (8). What is hidden can be read back (9), and what must be there is there
+    (10). Texts are whole (12), and bound reasoning stands on its prefix (13).
     """
     check_valid(call.window, call.dialect)
     check_fits(call.window, call.budget, call.dialect)

@@ -120,7 +120,8 @@ class AnthropicDialect(Dialect, frozen=True):
     tool_format: ClassVar[ToolFormat] = ANTHROPIC_TOOLS
 
     def required_user_turn(self, turn: Assistant) -> str:
-        """A short text (A12); empty if the turn ends with a part of the provider's own tools.
+        """`texts.CONTINUE`, because the API refuses a request that ends with the model's message (A12); empty if the
+        turn ends with a part of the provider's own tools.
 
         But the text is needed if the turn has the result of an earlier turn's call: where a fold hides the call, a text
         stands in the place of the result.

@@ -38,7 +38,7 @@ def sent_name(name: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether the API counts a text as missing (A10)."""
+    """Whether the API counts a text as missing (A10): it is empty or has only white space."""
     return not text.strip()
 
 

@@ -59,8 +59,12 @@ class _Place(NamedTuple):
 
 
 def repaired(messages: Sequence[Rendered]) -> Sequence[Rendered]:
-    """The messages of a window, changed as the docstring of this module says, so that the API takes the calls and
-    results of its own tools. The same messages if there are no such tools."""
+    """The messages of a window in which the API takes the calls and results of its own tools. The given messages are
+    not changed; if they have no such calls and results, the same list is returned.
+
+    While such a tool waits, only results may follow: texts of the user are moved behind the reply with the result. A
+    call whose result does not come is left out, and a placeholder stands for a result without its call.
+    """
     if not _may_have_server_tools(messages):
         return messages  # nearly every window has no such tool
     out = _with_texts_behind(messages)

@@ -40,7 +40,8 @@ _CALL, _RESULT, _TEXT, _THOUGHT = "function_call", "function_result", "text", "t
 
 
 class AgentFrameworkFormat(FrameworkFormat):
-    """The messages of `agent_framework`. Each result of a message is a fact, and so is all the rest of a message."""
+    """The messages of `agent_framework`. Each result of a message is a fact, and so is all the rest of a message. An
+    unchanged message is written as the same object, a changed one as a copy."""
 
     name = "agent_framework"
     classes = ("agent_framework.", "Message|ChatResponse")

@@ -38,7 +38,8 @@ _REASONING_BLOCKS = {"reasoning": "reasoning", "thinking": "thinking", "reasonin
 
 
 def is_message(value: object) -> bool:
-    """True if a value is a LangChain message in one of the forms that the docstring of this module lists."""
+    """True if a value is a LangChain message as a dict: as `messages_to_dict`, `dumpd`, `model_dump` or LangGraph's API
+    writes it."""
     kind, data = _opened(value)
     return kind in _ROLES and "content" in data
 
@@ -54,9 +55,9 @@ def messages_in(value: object) -> list[object] | None:
 
 
 def message(value: object) -> Raw | None:
-    """Translate a LangChain message, in one of the forms that the docstring of this module lists, to an OpenAI Chat
-    message. A failed tool result gets the mark `[failed]`. None for a `RemoveMessage`, which has no content of its own,
-    and for a message without a role that we know."""
+    """Translate a LangChain message, a dict in one of the forms that `is_message` knows, to an OpenAI Chat message. A
+    failed tool result gets the mark `[failed]`. None for a `RemoveMessage`, which has no content of its own, and for a
+    message without a role that we know."""
     kind, data = _opened(value)
     role = _ROLES.get(kind, "") or data.get("role")
     if kind == "remove" or not isinstance(role, str):

@@ -39,7 +39,9 @@ _OF_CALLS = ("tool_calls", "function_call", "reasoning_content")
 
 
 class LangchainFormat(FrameworkFormat):
-    """The messages of `langchain_core.messages`."""
+    """The messages of `langchain_core.messages`, and between them chat messages as dicts, which LangChain takes too.
+    Each message is a fact; a `RemoveMessage` is none. A changed message is written as a copy with its id and metadata.
+    """
 
     name = "langchain"
     classes = ("langchain_core.", "BaseMessage")
@@ -102,6 +104,9 @@ def _written(shown: Shown) -> Any:
     """The message for one of a window: the original if it is unchanged, else a copy with what is shown."""
     if shown.piece is not None and not shown.changed:
         return shown.piece.source
+    given: object = None if shown.piece is None else shown.piece.source
+    if isinstance(given, dict):
+        return _written_dict(shown.chat, cast("Raw", given))
     from langchain_core.messages.utils import convert_to_messages  # noqa: PLC0415 - only who has its messages
 
     chat = {**shown.chat, "content": shown.chat.get("content") or ""}
@@ -127,6 +132,11 @@ def _written(shown: Shown) -> Any:
         "additional_kwargs": beside,
     }
     return source.model_copy(update=update)
+
+
+def _written_dict(chat: Raw, source: Raw) -> Raw:
+    """A message that came as a dict and is changed: a chat message, under the id and the name that it had."""
+    return {**{key: source[key] for key in ("id", "name") if key in source}, **chat}
 
 
 LANGCHAIN = LangchainFormat()

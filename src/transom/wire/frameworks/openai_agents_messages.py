@@ -18,7 +18,8 @@ _NO_ID = "__fake_id__"
 
 
 class OpenAIAgentsFormat(FrameworkFormat):
-    """The items of `agents.items`. They are written as input items: dicts of the Responses API."""
+    """The items of `agents.items`. They are written as input items: new dicts of the Responses API, also for an item
+    that is shown unchanged."""
 
     name = "openai_agents"
     api = "responses"

@@ -29,7 +29,7 @@ _URLS: dict[str, MediaKind] = {"image-url": "image", "document-url": "file", "au
 
 
 def is_message(value: object) -> bool:
-    """True if a value is a request or a response of pydantic-ai."""
+    """True if a value is a request or a response of pydantic-ai, as a dict that `ModelMessagesTypeAdapter` dumps."""
     fields = as_dict(value)
     parts = objects_in(fields.get("parts"))
     return text(fields, "kind") in {"request", "response"} and all("part_kind" in part for part in parts)
@@ -53,8 +53,8 @@ def to_chat(values: Iterable[object]) -> Iterator[Raw]:
 
 
 def from_chat(messages: Iterable[tuple[Raw, float]]) -> Iterator[Raw]:
-    """Translate OpenAI Chat messages to requests and responses, as dicts in the form that the docstring of this module
-    names.
+    """Translate OpenAI Chat messages to requests and responses, as dicts in the form that `ModelMessagesTypeAdapter`
+    dumps.
 
     Each message comes with its time in seconds since the epoch. A message of the model becomes a response. The messages
     between two of the model become the parts of one request, which has the time of the first of them.

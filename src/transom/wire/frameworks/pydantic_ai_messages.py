@@ -36,7 +36,9 @@ _USAGE = UsageFields(
 
 
 class PydanticAIFormat(FrameworkFormat):
-    """The messages of `pydantic_ai.messages`. Each part of a request is a fact, and so is a whole response."""
+    """The messages of `pydantic_ai.messages`. Each part of a request is a fact, and so is a whole response; new
+    instructions of a request are one too. An unchanged message is written as the same object, a changed one as a
+    copy."""
 
     name = "pydantic_ai"
     classes = ("pydantic_ai.", "ModelRequest|ModelResponse")

@@ -46,7 +46,8 @@ def _dialect() -> Dialect:
 
 
 class StrandsFormat(FrameworkFormat):
-    """The messages of `strands.types.content`. They are dicts, so only a caller who says so has them read as such."""
+    """The messages of `strands.types.content`. They are dicts, so only a caller who says so has them read as such. They
+    are always written as new dicts."""
 
     name = "strands"
 

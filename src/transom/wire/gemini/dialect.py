@@ -83,7 +83,8 @@ class GeminiDialect(Dialect, frozen=True):
     tool_format: ClassVar[ToolFormat] = GEMINI_TOOLS
 
     def required_user_turn(self, turn: Assistant) -> str:
-        """A short text (G6); empty if the turn ends with a part of the provider's own tools."""
+        """`texts.CONTINUE`, because the user must speak last (G6); empty if the turn ends with a part of the provider's
+        own tools."""
         return translate.user_turn_after(turn, DIALECT_NAME)
 
     def user_message(self, text: str) -> Rendered:

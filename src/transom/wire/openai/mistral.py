@@ -51,7 +51,7 @@ class MistralDialect(OpenAIChatDialect, frozen=True):
     name: str = "mistral"
 
     def required_user_turn(self, turn: Assistant) -> str:
-        """A short text, unless the turn is marked `prefix` (M3)."""
+        """`texts.CONTINUE`; empty if the turn is marked `prefix`, so that the model goes on with it (M3)."""
         return "" if turn.extra and turn.extra.get("prefix") and turn.dialect == DIALECT_NAME else texts.CONTINUE
 
     def render_head(self, head: Head) -> list[Rendered]:
