@@ -85,7 +85,7 @@ class Prices(Struct, frozen=True, kw_only=True):
 
         The forked request is the live request, of `window` tokens, with the instructions behind it. The cache has the
         live request, so the price is that of `of`. The flat request has the old turns and the previous summary as text,
-        `source` tokens, and the instructions, all at `fresh`. The instructions are `INSTRUCTION_TOKENS` tokens.
+        `source` tokens, and the instructions, all at `fresh`. The instructions are 400 tokens (`INSTRUCTION_TOKENS`).
         """
         forked, flat = self.of((window + INSTRUCTION_TOKENS, window)), self.fresh * (source + INSTRUCTION_TOKENS)
         return min(forked, flat) + self.output * answer

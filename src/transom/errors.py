@@ -53,8 +53,8 @@ def _again(kind: type[TransomError], args: tuple[Any, ...], state: dict[str, Any
 
 class BudgetImpossible(TransomError):
     """No valid window fits the budget. `bill` has the size of each thing that must be in it, in `unit` (tokens, bytes,
-    …). `ways_out`: what helps, each as a clause with its number ("give a budget of at least 9,000
-    tokens"); the message ends with them.
+    …). `ways_out`: what helps, each as a clause with its number ("give a budget of at least 9,000 tokens"); the message
+    ends with them.
 
     The bill also has `need` and `limit`, their sum and the limit that it exceeds. Raised only if the head, the tool
     schemas, announced state, excerpts of the first and the newest user message, and the smallest form of the newest

@@ -106,8 +106,8 @@ class TransomPlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: Raw, tool_context: ToolContext, result: Any
     ) -> Raw | None:
-        """Log the result of a tool. Returns the result that ADK keeps in its place, clipped as the policy says; None if
-        nothing was clipped."""
+        """Log the result of a tool. Returns what ADK keeps in its place, `{"result": …}` with the text clipped as the
+        policy says; None if nothing was clipped."""
         response = result if isinstance(result, dict) else {"result": result}
         call = tool_context.function_call_id or ""
         known_id = None if is_own_id(call) else call

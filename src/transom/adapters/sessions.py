@@ -147,15 +147,16 @@ class Session:
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation that the last model call was a part of; before the first call, the one whose name is last in
-        the store's order, or a new one."""
+        """The conversation that the last model call was a part of; before the first call, the branch that was stored
+        last, or a new one."""
         with self._lock:
             return self._opened()[-1].conversation
 
     def begin(
         self, messages: Sequence[Any], *, system: str | None = None, tools: Sequence[Raw | Tool] = (), model: str = ""
     ) -> ModelCall:
-        """Log what is new in the framework's list, and plan the window of the next model call.
+        """Log what is new in the framework's list, and plan the window of the next model call. The call is over, and
+        another one may begin, after its `send`, or after `observe` or `failed`.
 
         `messages`: the whole list. `system`: the system prompt that the framework sends beside the list; None if it
         sends none. `tools`: all tools of the request. `model`: its name ("openai:gpt-5"), for limits and prices; empty

@@ -57,7 +57,7 @@ def newest_user_message(request: Request) -> str:
 
 
 def result_text(content: object) -> str:
-    """The value of `gen_ai.tool.call.result`: a text as it is, anything else as JSON."""
+    """The value of `gen_ai.tool.call.result`: a text as it is, anything else as JSON (see `to_json`)."""
     return content if isinstance(content, str) else to_json(content)
 
 
