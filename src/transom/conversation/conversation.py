@@ -680,11 +680,13 @@ class Conversation:
         The edits and the summary are one plan, so `undo` without a number takes all of them back. If the policy never
         compacts, or finds nothing to take away, no edits are made, and the result's `edits` are empty. What an undo has
         brought back is not taken away again while the window fits. The conversation's model is not called. If the model
-        of the summary fails or is late, the record stands alone, behind the notes if there are any, and `failure` of
-        the result says why.
+        of the summary fails or is late, the record stands alone, behind the notes if there are any. `failure` of the
+        result says why there is no summary, and when a focus or notes were not used.
 
-        Raises InvalidSetting while a run is at work, also if it began while the summary was made, and for a focus or
-        notes that no summary can have; ConversationBusy if somebody else runs this conversation; BudgetImpossible.
+        Raises InvalidSetting while a run is at work, also if it began while the summary was made; for a focus or notes
+        of more than 20,000 characters; and for any in a conversation without a summarizer, unless its policy makes
+        summaries by itself ("summary", "native"). Raises ConversationBusy if somebody else runs this conversation;
+        BudgetImpossible.
         """
         return run_steps(self._compact_steps(focus=focus, notes=notes))
 

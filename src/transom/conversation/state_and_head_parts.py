@@ -34,7 +34,8 @@ _PART_NAME = re.compile(r"[^\[\]\n\r]{1,60}")
 
 def checked_state(given: object) -> dict[str, State]:
     """Return a copy of what the caller gave as `state`; None gives an empty dict. Functions are not called. Raises
-    InvalidSetting unless it maps texts that are not empty to texts or functions."""
+    InvalidSetting unless it maps keys to texts or functions. A key is a text that is not empty; an empty text for a key
+    is no error, and announces nothing."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -51,7 +52,7 @@ def checked_state(given: object) -> dict[str, State]:
 def checked_head_parts(given: object) -> dict[str, HeadPart]:
     """Return a copy of what the caller gave as `head_parts`; None gives an empty dict. Functions are not called. Raises
     InvalidSetting unless it maps names to texts or functions; a name has 1 to 60 characters that can be printed, and no
-    brackets."""
+    square brackets."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
