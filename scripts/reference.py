@@ -23,8 +23,8 @@ from typing import Any, ForwardRef, NamedTuple, Protocol, cast, get_origin, is_t
 import typer
 
 import transom
-from transom.cli import app as command_line
 from transom.cli import commands
+from transom.cli import lazy_commands as command_line
 from transom.cli.help_pages import COMMAND_GROUPS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"

@@ -13,8 +13,8 @@ import pytest
 import typer
 
 from transom.cli import commands
-from transom.cli.app import app, command_line
 from transom.cli.help_pages import COMMAND_GROUPS
+from transom.cli.lazy_commands import app, command_line
 from transom.cli.next_commands import UV, program_name
 
 assert commands, "importing the commands adds them to the command line"

@@ -13,7 +13,7 @@ from test_terminal_output import on_a_terminal
 
 from transom import Conversation
 from transom.cli import commands  # noqa: F401 - registers them
-from transom.cli.app import app
+from transom.cli.lazy_commands import app
 from transom.core.edit import Fold
 from transom.core.entry import Meta
 from transom.core.message import Failure, Text, User

@@ -8,7 +8,7 @@ import pytest
 
 from transom import Conversation
 from transom.cli import commands
-from transom.cli.app import app
+from transom.cli.lazy_commands import app
 from transom.conversation.runs.own_tools import CONTEXT_MANAGER
 from transom.memory import Memory
 from transom.providers.scripted import Scripted, call

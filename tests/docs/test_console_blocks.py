@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from transom.cli import commands
-from transom.cli.app import command_line
+from transom.cli.lazy_commands import command_line
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/why/*.md"))]

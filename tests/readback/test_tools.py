@@ -192,3 +192,11 @@ def assistant_call(label, name, arguments):
     function = {"name": name, "arguments": json.dumps(arguments)}
     call = {"id": label, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def test_an_error_of_redact_is_no_error_of_the_arguments():
+    def redact(text):
+        raise ValueError("no pattern")
+
+    with pytest.raises(ValueError, match="no pattern"):
+        answer_call(LOG, "transom_read", '{"ref": "entry 0"}', redact=redact)

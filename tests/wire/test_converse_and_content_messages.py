@@ -13,7 +13,7 @@ from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Text, ToolResult, Usage, User
 from transom.texts import left_out_marker
 from transom.wire.frameworks import FORMATS
-from transom.wire.frameworks.base import sources_of
+from transom.wire.frameworks.framework_format import sources_of
 
 CONVERSE: list[dict[str, Any]] = [
     {

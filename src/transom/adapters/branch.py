@@ -1,8 +1,8 @@
 """A branch: one log of a session beside the framework's list of messages.
 
 Before each model call the list is compared with the log (`Branch.read`), and what is new is logged (`Branch.take`). Two
-messages are equal if they say the same (`wire.frameworks.base.key_of`), whatever the framework added to them since.
-Results of tools are compared by their calls, and not by their order or their text.
+messages are equal if they say the same (`key_of` in `wire.frameworks.framework_format`), whatever the framework added
+to them since. Results of tools are compared by their calls, and not by their order or their text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from transom.core.trims import apply_trim, trims_of_entry
 from transom.core.view import View
 from transom.wire.fields import loaded
 from transom.wire.frameworks import FrameworkFormat, Piece
-from transom.wire.frameworks.base import Key, is_said, key_of
+from transom.wire.frameworks.framework_format import Key, is_said, key_of
 
 
 class _Said(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from transom.cli import FAILED, commands
-from transom.cli.app import ClickException, command_line
+from transom.cli.lazy_commands import ClickException, command_line
 from transom.cli.streams import discard_output, print_notice
 from transom.errors import TransomError, quote
 

@@ -18,7 +18,7 @@ from weakref import WeakSet
 from transom.clock import Clock
 from transom.errors import ConversationBusy, InvalidSetting, TransomError
 from transom.stores import StoredLog
-from transom.stores.base import LEASE_SECONDS, describe_holder, is_gone, leased, new_holder
+from transom.stores.leases import LEASE_SECONDS, describe_holder, is_gone, leased, new_holder
 
 RENEWED_AFTER = LEASE_SECONDS / 3
 """Seconds after which a lease is renewed."""

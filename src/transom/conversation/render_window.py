@@ -12,7 +12,7 @@ from transom.core.window import Window
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
 from transom.wire.frameworks import FORMATS
-from transom.wire.frameworks.base import sources_of
+from transom.wire.frameworks.framework_format import sources_of
 from transom.wire.rendering import shared_body, shown_view
 
 

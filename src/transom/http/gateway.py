@@ -41,7 +41,7 @@ from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.prefix_index import KnownPrefix, prefix_index
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.frameworks.base import is_said
+from transom.wire.frameworks.framework_format import is_said
 
 OnError = Literal["pass", "fail"]
 

@@ -13,7 +13,7 @@ messages and opens containers, `logs` stores what was read.
 
 from __future__ import annotations
 
-from transom.importers.import_file import Imported, import_file
+from transom.importers.import_into_store import Imported, import_file
 from transom.importers.read import Reader, read
 from transom.importers.recorded import FORMATS, Format, Recorded
 

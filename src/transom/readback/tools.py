@@ -175,8 +175,8 @@ def answer_call(
       plain function sees only the answer.
 
     Nothing that a model sends raises: an unknown tool, wrong arguments, or a store that cannot be read now give an
-    answer of one line, "[error: …]". So does an InvalidSetting, TypeError or ValueError that `search` or `redact`
-    raises; other errors of theirs pass through.
+    answer of one line, "[error: …]". So does an InvalidSetting, TypeError or ValueError that `search` raises. What
+    `redact` raises is raised.
     """
     max_bytes = max(MIN_ANSWER_BYTES, max_bytes)
     kind = ARGUMENTS.get(name) if type(name) is str else None
@@ -191,16 +191,16 @@ def answer_call(
             return _error(f"there is no search index here: use {GREP}", max_bytes)
         else:
             answer, quoted = parsed.found_by(search, room)
-        if isinstance(redact, Redact):
-            answer = redact(answer, redact.secrets(texts_of_facts(log[seq].body for seq in quoted)))
-        elif redact is not None:
-            answer = redact(answer)
-        return utf8_prefix(answer, max_bytes)
+        quoted_texts = list(texts_of_facts(log[seq].body for seq in quoted)) if isinstance(redact, Redact) else []
     except (InvalidSetting, StoreUnavailable) as problem:
-        why = str(problem)
+        return _error(str(problem), max_bytes)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as problem:
-        why = f"the arguments of {name} cannot be read: {problem}"
-    return _error(why, max_bytes)
+        return _error(f"the arguments of {name} cannot be read: {problem}", max_bytes)
+    if isinstance(redact, Redact):
+        answer = redact(answer, redact.secrets(quoted_texts))
+    elif redact is not None:
+        answer = redact(answer)
+    return utf8_prefix(answer, max_bytes)
 
 
 def _error(why: str, max_bytes: int) -> str:

@@ -11,16 +11,8 @@ from transom.clock import Clock, system_clock
 from transom.core.entry import Entry
 from transom.errors import Conflict, UnknownLog
 from transom.search.indexed_store import LogStamp
-from transom.stores.base import (
-    NO_LEASE,
-    StoredLease,
-    StoredLog,
-    check_index,
-    check_seqs,
-    check_snapshot,
-    listed_names,
-    log_forgotten,
-)
+from transom.stores.base import StoredLog, check_index, check_seqs, check_snapshot, listed_names, log_forgotten
+from transom.stores.leases import NO_LEASE, StoredLease
 from transom.stores.local_store import LocalStore
 
 

@@ -30,16 +30,7 @@ from transom.core.codec import decode
 from transom.core.entry import Entry
 from transom.errors import Conflict, InvalidSetting, StoreDamaged
 from transom.search.indexed_store import LogStamp
-from transom.stores.base import (
-    NO_LEASE,
-    StoredLease,
-    check_index,
-    check_seqs,
-    check_snapshot,
-    listed_names,
-    log_forgotten,
-    store_damaged,
-)
+from transom.stores.base import check_index, check_seqs, check_snapshot, listed_names, log_forgotten, store_damaged
 from transom.stores.blobs import encode_entry
 from transom.stores.files import (
     absolute_path,
@@ -52,6 +43,7 @@ from transom.stores.files import (
     write_durably,
 )
 from transom.stores.jsonl_format import DamagedLine, Header, encode_header, encode_line, parse_header, parse_line, scan
+from transom.stores.leases import NO_LEASE, StoredLease
 from transom.stores.local_store import LocalStore
 from transom.stores.prefix_index import SqlitePrefixIndex
 

@@ -20,9 +20,10 @@ import pytest
 from transom.core.entry import Entry, Forked, Meta
 from transom.core.message import Media, Opaque, Text, User
 from transom.errors import Conflict, InvalidMessage, InvalidSetting, UnknownLog
-from transom.stores.base import Store, StoredLog, leased
+from transom.stores.base import Store, StoredLog
 from transom.stores.blobs import SPLIT_ABOVE
 from transom.stores.fork import fork_log
+from transom.stores.leases import leased
 from transom.testing.samples import EVERY_KIND, entries_of, user_entries
 
 Opener = Callable[[], Store]

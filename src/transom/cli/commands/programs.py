@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 from typer import Argument, Option
 
-from transom.cli.app import command
+from transom.cli.lazy_commands import command
 from transom.cli.options import PLAIN, CleanYes, Json, OnError, Policy, ProxyBudget, ProxyStore, token_count
 
 

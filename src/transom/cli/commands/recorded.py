@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Struct
 from typer import Argument, Option
 
-from transom.cli.app import command
 from transom.cli.help_pages import block_text, help_text
+from transom.cli.lazy_commands import command
 from transom.cli.options import (
     COUNTED,
     AnyStore,

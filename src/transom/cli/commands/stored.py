@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from msgspec import Struct
 from typer import Argument, Option
 
-from transom.cli.app import command
 from transom.cli.help_pages import explained
+from transom.cli.lazy_commands import command
 from transom.cli.options import (
     AnyStore,
     CleanYes,

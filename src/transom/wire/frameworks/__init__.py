@@ -11,7 +11,7 @@ from typing import cast
 
 from transom.wire.dialect import Dialect, Placed
 from transom.wire.frameworks.agent_framework_messages import AGENT_FRAMEWORK
-from transom.wire.frameworks.base import CHAT, FrameworkFormat, Piece, Sources
+from transom.wire.frameworks.framework_format import CHAT, FrameworkFormat, Piece, Sources
 from transom.wire.frameworks.google_adk_messages import GOOGLE_ADK
 from transom.wire.frameworks.langchain_messages import LANGCHAIN
 from transom.wire.frameworks.openai_agents_messages import OPENAI_AGENTS

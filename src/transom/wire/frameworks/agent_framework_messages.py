@@ -15,7 +15,7 @@ from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.chat_json import chat_call, chat_media
 from transom.wire.fields import objects_in, plain_text
-from transom.wire.frameworks.base import (
+from transom.wire.frameworks.framework_format import (
     FrameworkFormat,
     Piece,
     Shown,

@@ -10,7 +10,7 @@ from transom.core.message import Assistant
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.fields import as_dict, objects_in
-from transom.wire.frameworks.base import FrameworkFormat, Sources
+from transom.wire.frameworks.framework_format import FrameworkFormat, Sources
 from transom.wire.rendering import render_messages
 
 _OWN_IDS = "adk-"

@@ -11,7 +11,7 @@ from transom.core.message import Assistant, Raw
 from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.fields import as_dict, objects_in, text
-from transom.wire.frameworks.base import (
+from transom.wire.frameworks.framework_format import (
     FrameworkFormat,
     Piece,
     Shown,

@@ -8,7 +8,7 @@ from typing import Any
 
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
-from transom.wire.frameworks.base import FrameworkFormat, Piece, Sources
+from transom.wire.frameworks.framework_format import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import dumped, with_usage
 from transom.wire.responses.parse import USAGE

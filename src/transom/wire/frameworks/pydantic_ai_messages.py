@@ -11,7 +11,7 @@ from transom.core.view import View
 from transom.errors import InvalidMessage
 from transom.wire.chat_json import name_and_arguments
 from transom.wire.fields import as_items, objects_in, plain_text
-from transom.wire.frameworks.base import (
+from transom.wire.frameworks.framework_format import (
     FrameworkFormat,
     Piece,
     Shown,

@@ -18,7 +18,7 @@ from transom.core.view import View
 from transom.texts import left_out_marker
 from transom.wire.dialect import Dialect
 from transom.wire.fields import as_dict, as_parts, objects_in, text
-from transom.wire.frameworks.base import FrameworkFormat, Piece, Sources
+from transom.wire.frameworks.framework_format import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import UsageFields, with_usage
 
