@@ -46,6 +46,13 @@ def test_what_the_line_says_is_not_quoted_again():
     assert head == [], "a header and a blank line are no quote"
 
 
+def test_the_header_of_a_result_is_left_out_whatever_the_order_of_the_spans():
+    text = "Chunk ID: 1\nOutput:\nfirst line\nsecond line\nthird line\n"
+    spans = [(text.index("third"), len(text)), (0, text.index("second"))]
+    assert text_quotes(text, spans, is_result=True) == text_quotes(text, sorted(spans), is_result=True)
+    assert "Chunk" not in text_quotes(text, spans, is_result=True)[0]
+
+
 def test_one_or_two_characters_or_a_number_are_no_quote_of_a_call_or_its_result():
     args = {"path": "a.py", "q": "ü", "in": "xy", "n": 3, "for": "é\n" * 9}
     search = Call(name="look", args=json.dumps(args), id="c")

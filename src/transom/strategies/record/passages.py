@@ -227,7 +227,7 @@ def text_quotes(text: str, spans: Sequence[Span], *, is_result: bool) -> list[st
     """The quote of these spans (at least one, in any order) of a message or a result, as a list of one text without
     quotation marks; empty if nothing is left. Left out is the header of a shell's result, and a quote of a result that
     is too short to say anything. A message may be short: a reply of the user may be `1`."""
-    header = HEADER.match(text) if is_result and spans[0][0] == 0 else None
+    header = HEADER.match(text) if is_result and min(spans)[0] == 0 else None
     quote = _quote(text, spans, header.end() if header else 0, len(text))
     return [quote] if quote and not (is_result and _says_nothing(quote)) else []
 
