@@ -781,8 +781,8 @@ class Conversation:
         RunOptions for the rest.
 
         A call that needs a person's approval makes the run stop: the result has it in `pending`, and the log keeps it.
-        Decide with `approve` or `reject`, in any process, and run again. If the user says something first, the model
-        answers that, and is told that the call waits.
+        Decide with `approve` or `reject`, in any process, and run again, with the function of the call in `tools`. If
+        the user says something first, the model answers that, and is told that the call waits.
 
         Raises ProviderError if the model gave no usable reply after all retries, RunStopped at a limit or if it was
         cancelled, InvalidOutput if no answer fits `output_type`, ConversationBusy if somebody else runs this

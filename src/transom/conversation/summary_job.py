@@ -66,6 +66,9 @@ class SummarySettings(Struct, frozen=True, kw_only=True, eq=False):
             or not 0 < deadline < threading.TIMEOUT_MAX
         ):
             raise InvalidSetting(f"summarizer: deadline must be seconds above 0, not {quote(deadline)}")
+        context = cast("object", self.context)
+        if context is not None and (type(context) is not int or context < 1):
+            raise InvalidSetting(f"summarizer: context must be a whole number of at least 1, not {quote(context)}")
         if self.provider is not None and self.provider != "run":
             try:
                 force_setattr(self, "provider", provider_named(self.provider))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from test_summary_scheduler import NowPool
@@ -209,3 +210,9 @@ def test_least_tokens_that_are_no_whole_number_are_refused(least: object) -> Non
 @pytest.mark.parametrize(("room", "most"), [(100, 6), (639, 38), (640, 160), (2_600, 160), (10_000, 600)])
 def test_the_cap_of_a_summary_by_its_room(room: int, most: int) -> None:
     assert summary_cap(0.06, room) == pytest.approx(most, abs=0.5)
+
+
+@pytest.mark.parametrize("context", [0, -1, 1.5, True, "32k"])
+def test_a_context_that_is_no_number_of_tokens_is_refused(context: Any) -> None:
+    with pytest.raises(transom.InvalidSetting, match="summarizer: context must be a whole number of at least 1"):
+        transom.SummarySettings(provider="run", context=context)
