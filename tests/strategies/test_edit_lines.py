@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from transom.strategies.actions.file_edits import file_edits_in, informative_line
+from transom.core.message import Call
+from transom.strategies.actions.action import action_of
+from transom.strategies.actions.file_edits import FileEdit, file_edits_in, informative_line
 
 DECORATED = "import pytest\n\n@pytest.mark.browser\nclass TestTimeline:\n"
 
@@ -40,3 +44,25 @@ def test_a_line_with_names_that_were_not_there_before_comes_first():
     )
     new = "if flush != kind:\n    fail(kind)\n    raise LeaseError(payload)"
     assert informative_line(file_edits_in([("old_string", old), ("new_string", new)]))[0] == "raise LeaseError(payload)"
+
+
+def test_an_edit_with_an_old_text_alone_takes_it_away():
+    assert file_edits_in([("path", "a.py"), ("old_string", "retry_count = 5")]) == (
+        FileEdit("a.py", "retry_count = 5"),
+    )
+    assert informative_line(file_edits_in([("old_string", "retry_count = 5")])) == ("retry_count = 5", False)
+    uneven = [("old_string", "a = 1"), ("new_string", "b = 2"), ("old_string", "c = 3")]
+    assert file_edits_in(uneven) == (FileEdit("", "", "b = 2"),)
+
+
+def test_an_edit_whose_new_text_is_empty_takes_a_line_away():
+    args = {"file_path": "a.py", "old_string": "retry_count = 5\n", "new_string": ""}
+    edit = action_of(Call(name="Edit", args=json.dumps(args), id="c"))
+    assert (edit.edited_line, edit.adds_line) == ("retry_count = 5", False)
+
+
+def test_each_old_text_keeps_its_new_one_if_one_of_these_is_empty():
+    pairs = [("old_a = 1", ""), ("old_b = 2", "new_b = 2"), ("", "first = 0")]
+    edits = [{"old_string": old, "new_string": new} for old, new in pairs]
+    made = action_of(Call(name="MultiEdit", args=json.dumps({"file_path": "a.py", "edits": edits}), id="c")).edits
+    assert made == tuple(FileEdit("a.py", old, new) for old, new in pairs)

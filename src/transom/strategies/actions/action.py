@@ -125,9 +125,10 @@ def action_of(call: Call, tools: Sequence[ToolRow] = TOOLS) -> Action:
     A patch in the arguments is an edit, and the tools of `PLAN_TOOLS` and `TASK_CHANGES` are plans. The kind of any
     other call is that of the first row of the table `tools` that fits (see `row_of`); "other" if none does.
     """
-    values = [(key, value) for key, value in arguments(call) if value.strip()]
+    given = arguments(call)
+    values = [(key, value) for key, value in given if value.strip()]
     words = verbs(call.name, values)
-    edits = file_edits_in(values)
+    edits = file_edits_in(given)  # an empty new text, too, belongs to an old one
     patched = list(dict.fromkeys(edit.file for edit in edits)) if "File: " in call.args and "*** " in call.args else []
     kind, about = _about(call, values, words, tools, patched)
     shell = command_of(call, values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from msgspec import Struct
 
@@ -41,8 +41,8 @@ def file_edits_in(values: Sequence[tuple[str, str]]) -> tuple[FileEdit, ...]:
 
     They are the hunks of a patch ("*** Update File: …"), each with the file of its section; else the call's old and new
     texts (`REPLACED`, `ADDED`), in pairs; else the texts that it writes as whole files (`WRITTEN`). Empty if it has
-    none of these. Without a patch, all are edits of the first path among the arguments. If there are not as many old
-    texts as new ones, only the new ones are returned, with an empty `old`.
+    none of these. Without a patch, all are edits of the first path among the arguments. Old texts without any new one
+    are taken away. If there are new texts, but not as many as old ones, each is returned with an empty `old`.
     """
     if any(PATCH in value and "File: " in value for _, value in values):
         return tuple(_of_patch("\n".join(value for _, value in values)))
@@ -50,8 +50,9 @@ def file_edits_in(values: Sequence[tuple[str, str]]) -> tuple[FileEdit, ...]:
     old = [value for key, value in values if key in REPLACED]
     new = [value for key, value in values if key in ADDED]
     if old or new:
-        sides = zip(old, new, strict=True) if len(old) == len(new) else [("", one) for one in new or old]
-        return tuple(FileEdit(file, before, after) for before, after in sides)
+        if new and len(old) != len(new):
+            old = [""] * len(new)
+        return tuple(FileEdit(file, before, after) for before, after in zip_longest(old, new, fillvalue=""))
     return tuple(FileEdit(file, new=value, whole=True) for key, value in values if key in WRITTEN)
 
 
