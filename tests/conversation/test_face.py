@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from concurrent.futures import Future
@@ -311,9 +312,10 @@ def test_what_has_nothing_to_read_is_no_tool_result(odd):
             conv.tool_result("c1", odd)
 
 
-def test_an_exception_is_a_failed_tool_result():
+@pytest.mark.parametrize("error", [TimeoutError(), asyncio.CancelledError()])  # as `asyncio.gather` returns them
+def test_an_exception_is_a_failed_tool_result(error):
     with opened() as conv:
         conv.user("go")
         conv.observe(TURN)
-        entry = conv.log[conv.tool_result("c1", TimeoutError())].body
-        assert (entry.failed, "TimeoutError" in str(entry.parts)) == (True, True)
+        entry = conv.log[conv.tool_result("c1", error)].body
+        assert (entry.failed, type(error).__name__ in str(entry.parts)) == (True, True)

@@ -32,7 +32,7 @@ def read_mcp(value: object) -> McpResult | None:
     - a dict with a list `content` and without `isError`, if it has only fields of a result, and a block of a kind that
       only MCP has;
     - a list with a block of a kind that only MCP has, or a block of that kind alone;
-    - a pair of a list of blocks and structured content, which a server's own `call_tool` returns.
+    - a pair of blocks (a list, not empty) and structured content, which a server's own `call_tool` returns.
 
     `structuredContent` is added as JSON, unless a text of the result says the same already.
     """

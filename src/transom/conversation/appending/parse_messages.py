@@ -123,7 +123,7 @@ def tool_answer(dialect: Dialect, call_id: str, content: object, *, failed: bool
     (`read_mcp`), an exception as its `error_text`, anything else by `result_content`. The result is failed if `failed`
     is true, if `content` is an exception, or if the result of the MCP tool says so. Raises InvalidMessage for a value
     that cannot be read."""
-    if isinstance(content, Exception):
+    if isinstance(content, BaseException):  # of `asyncio.gather`: a CancelledError too
         content, failed = error_text(content), True
     try:
         mcp = None if isinstance(content, str) else read_mcp(content)

@@ -148,9 +148,9 @@ def read_reply(want: CallModel, outcome: object) -> tuple[Assistant, StopReason]
     """The turn that a request gave, and why the model stopped. `outcome`: as for `PartialReply.of`.
 
     A ProviderError as `outcome` is raised again. Raises a ProviderError for a reply that cannot be used, too: it is
-    empty, cannot be read, ends within a call, or a filter has stopped it. A text that the limit of the answer has cut
-    is no error: then the reason is "length". A turn with calls stopped for "tool_calls", also where the API says only
-    that it is done (Responses, Gemini).
+    empty, cannot be read, was cut within a call, or a filter has stopped it. A text that the limit of the answer has
+    cut is no error: then the reason is "length". A turn with calls stopped for "tool_calls", also where the API says
+    only that it is done (Responses, Gemini). Whether the arguments of its calls can be read is not asked.
     """
     if isinstance(outcome, ProviderError):
         raise outcome
