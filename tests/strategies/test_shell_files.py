@@ -84,9 +84,21 @@ def test_a_shell_runs_a_text_only_with_its_option_for_it(command, programs):
         ({"command": ["bash", "check.sh", "fast"]}, "bash check.sh fast"),
         ({"command": ["bash", "-euo", "pipefail", "-c", "make x"]}, "make x"),
         ({"command": "bash", "input": "make"}, "make"),
+        ({"command": ["git", "commit", "-m", "mend the sums"]}, "git commit -m 'mend the sums'"),
+        ({"command": ["cd src", "make"]}, "cd src make"),
+        ({"command": "make", "input": "y"}, "make y"),
         ({"command": "bash"}, "bash"),
     ],
 )
 def test_the_command_that_a_call_runs(args, command):
     call = Call(name="shell", args=json.dumps(args), id="c")
     assert command_of(call, arguments(call)) == command
+
+
+def test_a_word_of_a_list_stays_one_word():
+    def given(*words):
+        return action_of(Call(name="shell", args=json.dumps({"command": words}), id="c"))
+
+    assert given("git", "commit", "-m", "mend the sums").about == 'git commit "mend the sums"'
+    assert given("sed", "-i", "s/a b/c/", "x.py").changes == {"x.py"}
+    assert given("rg", "-n", "a > b.py", "src").changes == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -195,8 +196,9 @@ def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
     """The command that a call runs in a shell: the values of its arguments `COMMANDS`. "" if the tool is no shell, or
     has no such argument. `values`: what `arguments` gives for the call.
 
-    The words of a list are joined with blanks; of `["bash", "-lc", "make"]` only "make" is returned. Arguments that are
-    not JSON are a program (JavaScript): the result has each command that it gives as `cmd: "…"`, one in a line.
+    The words of a list are joined as a shell would quote them; of `["bash", "-lc", "make"]` only "make" is returned.
+    Arguments that are not JSON are a program (JavaScript): the result has each command that it gives as `cmd: "…"`, one
+    in a line.
     """
     if not tool_words(call.name) & SHELL:
         return ""
@@ -204,12 +206,14 @@ def command_of(call: Call, values: Sequence[tuple[str, str]]) -> str:
         return "\n".join(map(_string_value, _IN_SCRIPT.findall(call.args)))
     given = [(key, value) for key, value in values if key in COMMANDS]
     words = [value for _, value in given]
-    if not words or not is_shell(words[0]):
+    if len(words) < 2:
+        return "".join(words)
+    if given[0][0] != given[-1][0]:  # no list, but several arguments: one may be the shell and one the text
+        return words[-1] if is_shell(words[0]) else " ".join(words)
+    if len(words[0].split()) > 1:  # a list of commands, not of words
         return " ".join(words)
-    if given[0][0] != given[-1][0]:  # no list, but one argument for the shell and one for the text
-        return words[-1]
-    text = text_to_run(words[1:])
-    return " ".join(words) if text is None else text
+    text = text_to_run(words[1:]) if is_shell(words[0]) else None
+    return shlex.join(words) if text is None else text
 
 
 def _string_value(literal: str) -> str:

@@ -89,9 +89,9 @@ def plan_items(call: Call) -> Items:
 
 
 def items_text(items: Items, most: int) -> str:
-    """A line for each item that is not done ("[pending] Mend the sums"), in at most `most` characters: where they are
-    longer, the words of all are shortened. What is done is counted in a line before them, and what has no room in a
-    line behind them. Empty without items."""
+    """A line for each item that is not done ("[pending] Mend the sums"), in at most `most` characters, or one more:
+    where they are longer, the words of all are shortened. What is done is counted in a line before them, and what has
+    no room in a line behind them. Empty without items."""
     open_items = [item for item in items if not is_done(item[0])]
     count = len(items) - len(open_items)
     length = max(SHORTEST, min(LONGEST, most // max(1, len(open_items)) - SHORTEST))
