@@ -235,6 +235,23 @@ def test_items_and_responses_of_the_agents_sdk() -> None:
     assert (last.parts[0].text, last.usage) == ("hello", Usage(prompt=10, output=3))
 
 
+def test_what_is_no_reply_of_a_framework_is_refused() -> None:
+    _, said = agents_items()
+    conversation = Conversation.open("memory:", "c", budget=10_000)
+    with pytest.raises(InvalidMessage, match="a ModelResponse is needed, not MessageOutputItem"):
+        conversation.observe(MessageOutputItem(Agent("a"), said))
+    message = type("Message", (), {"__module__": "agent_framework._types", "role": "user", "contents": []})()
+    with pytest.raises(InvalidMessage, match="role must be assistant, not 'user'"):
+        conversation.observe(message)
+
+
+@pytest.mark.parametrize("odd", [None, 3, "x", {}, HumanMessage("x"), p.ModelRequest(parts=[])])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_refuses_what_is_no_reply(name: str, odd: Any) -> None:
+    with pytest.raises(InvalidMessage):
+        FORMATS[name].read_reply(odd)
+
+
 def test_messages_of_the_agents_sdk_without_ids_of_the_api_keep_its_own() -> None:
     beside = {"role": "assistant", "type": "message", "status": "completed", "provider_data": {"model": "m"}}
     items: list[Any] = [{"role": "user", "content": "hi"}]

@@ -51,9 +51,13 @@ class AgentFrameworkFormat(FrameworkFormat):
         return [piece for at, one in enumerate(messages) for piece in _pieces(one, at, f"{prefix}message {at}")]
 
     def read_reply(self, reply: Any) -> Assistant:
+        if not self.owns(reply):
+            raise InvalidMessage("reply", f"a ChatResponse or a Message is needed, not {type(reply).__name__}")
         messages = getattr(reply, "messages", [reply])
-        contents = [each for one in messages if one.role == "assistant" for each in one.contents]
-        turn = as_assistant(_turn(contents, "reply"), {"role": "user"})
+        said = [one for one in messages if one.role == "assistant"]
+        if messages and not said:
+            raise InvalidMessage("reply", f"role must be assistant, not {str(messages[0].role)!r}")
+        turn = as_assistant(_turn([each for one in said for each in one.contents], "reply"), {"role": "user"})
         return with_usage(turn, getattr(reply, "usage_details", None), _USAGE)
 
     def write(self, view: View, sources: Sources) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from transom.core.message import Assistant, Raw
 from transom.core.view import View
+from transom.errors import InvalidMessage
 from transom.wire.frameworks.framework_format import FrameworkFormat, Piece, Sources
 from transom.wire.rendering import render_messages
 from transom.wire.replies import dumped, with_usage
@@ -36,8 +37,10 @@ class OpenAIAgentsFormat(FrameworkFormat):
         return [Piece(at=owners[at], fact=fact, source=items[at], message=messages[owners[at]]) for at, fact in placed]
 
     def read_reply(self, reply: Any) -> Assistant:
-        if not dataclasses.is_dataclass(reply):  # a stream ends with the API's own response
-            return self.dialect.parse_reply(reply)
+        if not hasattr(reply, "to_input_items"):
+            if self.owns(reply):  # one item of a response
+                raise InvalidMessage("reply", f"a ModelResponse is needed, not {type(reply).__name__}")
+            return self.dialect.parse_reply(reply)  # a stream ends with the API's own response
         response: Any = reply
         output = [dumped(item, exclude_unset=True) for item in response.output]
         turn = self.dialect.parse_reply({"object": "response", "output": output})
