@@ -31,8 +31,9 @@ class GoogleADKFormat(FrameworkFormat):
 
         if getattr(reply, "content", None) is None:
             raise InvalidMessage("reply", f"the model said nothing: {getattr(reply, 'error_message', None)!s:.100}")
-        content = as_dict(plain(reply.content))
-        if not content:
+        held = plain(reply.content)
+        content = as_dict(held)
+        if content is not held:
             raise InvalidMessage("reply", f"an LlmResponse is needed, not {type(reply).__name__}")
         for part in objects_in(content.get("parts")):
             if (call := as_dict(part.get("functionCall"))) and is_own_id(call.get("id")):
