@@ -102,3 +102,16 @@ def test_a_word_of_a_list_stays_one_word():
     assert given("git", "commit", "-m", "mend the sums").about == 'git commit "mend the sums"'
     assert given("sed", "-i", "s/a b/c/", "x.py").changes == {"x.py"}
     assert given("rg", "-n", "a > b.py", "src").changes == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [
+        ("git commit -qm 'Mend the sums'", 'git commit "Mend the sums"'),
+        ("git -C sub commit -m 'Mend the sums'", 'git commit "Mend the sums"'),
+        ("git -c user.name=ada commit --message='Mend the sums'", 'git commit "Mend the sums"'),
+        ("gh pr create --title 'Mend the sums'", 'gh pr create "Mend the sums"'),
+    ],
+)
+def test_what_a_command_makes_is_named_with_its_verb(command, title):
+    assert [one.title for one in commands_in(command)] == [title]

@@ -184,7 +184,7 @@ def commands_in(text: str, folder: str = "") -> tuple[Command, ...]:
                 folder=folder,
                 end=one.end,
                 changes=frozenset(filter(is_file, (*one.into, *_changed(role, words)))),
-                title=_title(one) if role == "makes" else "",
+                title=_title(one, program) if role == "makes" else "",
                 start=one.start,
                 stop=one.stop,
             )
@@ -287,10 +287,12 @@ def _changed(role: Role, words: Sequence[str]) -> Iterator[str]:
         yield from rest[max(1, sum(word.startswith("-") and word.endswith("e") for word in words[1:])) :]
 
 
-def _title(one: _Simple) -> str:
+def _title(one: _Simple, program: str) -> str:
     """What a command made: `git commit "Mend the sums"`; "" if its words name no title."""
     options = [at for at, word in enumerate(one.words) if word.startswith("-")]
     name = " ".join(one.words[: options[0]]) if options else ""
+    if program.rsplit(maxsplit=1)[-1] not in name.split():
+        name = program  # an option stands before the verb: `git -C folder commit`
     for at in options:
         word, _, value = one.words[at].partition("=")
         if word in {"--message", "--title", "-t"} or (not word.startswith("--") and word.endswith("m")):
