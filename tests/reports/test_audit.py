@@ -88,6 +88,48 @@ def test_a_summary_that_tells_everything_loses_nothing() -> None:
     assert (found.lost_requests, found.lost_files, found.lost_decisions) == ((), (), ())
 
 
+def compacted_twice(path: Path, *summaries: str) -> list[AuditedCompaction]:
+    """A session of Claude Code with a request, a changed file, and a compaction for each summary."""
+    edited = call("Write", file_path="src/alpha.py", content="x")
+    lines = [
+        line(0, "user", "We decided: refactor module alpha and do not touch beta."),
+        line(1, "assistant", edited),
+        line(2, "user", result(edited, "ok")),
+    ]
+    for summary in summaries:
+        lines.append(line(len(lines), "user", summary, isCompactSummary=True))
+        lines.append(line(len(lines), "assistant", [{"type": "text", "text": "Going on."}]))
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (record,) = read(path)
+    return audit(record, o200k())
+
+
+def test_a_second_compaction_loses_what_the_first_one_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    told = "Decided: refactor module alpha, do not touch beta. Changed: alpha.py"
+    first, second = compacted_twice(Path("s.jsonl"), told, "Nothing.")
+    assert (first.lost_requests, first.lost_files, first.lost_decisions) == ((), (), ())
+    assert second.tokens_before == o200k().count(told) + o200k().count("Going on.")
+    assert (second.requests, second.files, second.decisions) == (1, 1, 1)
+    assert (second.earlier_requests, second.earlier_files, second.earlier_decisions) == (1, 1, 1)
+    assert [one.message for one in (*second.lost_requests, *second.lost_files, *second.lost_decisions)] == [0, 1, 0]
+    assert main(["audit", "s.jsonl"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "lost 1 of 1 requests, 1 of 1 changed files, 1 of 1 decisions;" in out
+
+
+def test_what_is_lost_is_not_counted_again() -> None:
+    first, second, third = compacted_twice(Path("s.jsonl"), "Nothing.", "Nothing.", "alpha.py")
+    assert len(first.lost_requests) == len(first.lost_files) == len(first.lost_decisions) == 1
+    assert (second.requests, second.files, second.decisions) == (0, 0, 0)
+    assert (third.requests, third.files, third.decisions) == (0, 0, 0)
+
+
+def test_behind_a_summary_that_cannot_be_read_nothing_earlier_is_judged() -> None:
+    first, second = compacted_twice(Path("s.jsonl"), "[context compacted]", "Nothing.")
+    assert not first.is_readable
+    assert (second.requests, second.files, second.tokens_before) == (0, 0, o200k().count("Going on."))
+
+
 @pytest.mark.parametrize(
     ("told", "lost"),
     [

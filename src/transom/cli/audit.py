@@ -65,14 +65,14 @@ def _print(console: Console, one: AuditedCompaction, most: int | None) -> None:
 
 
 def _total(found: Sequence[AuditedCompaction]) -> dict[str, int]:
-    """Return the sums over all compactions, as --json prints them."""
+    """Return the sums over all compactions, as --json prints them. What several compactions had counts once."""
     return {
         "compactions": len(found),
-        "requests": sum(one.requests for one in found),
+        "requests": sum(one.requests - one.earlier_requests for one in found),
         "lost_requests": sum(len(one.lost_requests) for one in found),
-        "files": sum(one.files for one in found),
+        "files": sum(one.files - one.earlier_files for one in found),
         "lost_files": sum(len(one.lost_files) for one in found),
-        "decisions": sum(one.decisions for one in found),
+        "decisions": sum(one.decisions - one.earlier_decisions for one in found),
         "lost_decisions": sum(len(one.lost_decisions) for one in found),
         "repeated_calls": sum(len(one.repeated) for one in found),
         "repeated_tokens": sum(call.tokens for one in found for call in one.repeated),

@@ -69,14 +69,18 @@ class RepeatedCall(Struct, frozen=True, kw_only=True):
 
 
 class AuditedCompaction(Struct, frozen=True, kw_only=True):
-    """What one compaction lost of the messages since the compaction before it.
+    """What one compaction lost of what the model had: the messages since the compaction before it, and what that one
+    had left it with.
 
-    - `conversation`, `message`: where its summary is. `tokens_before`: of these messages; `tokens_after`: of the text
-      that the model was left with.
-    - `is_readable`: whether the recorded file has that text. If not, only `tokens_before` and `repeated` say something.
-    - `requests`, `files`, `decisions`: how many messages of the user, changed files, and sentences with a decision
-      there were. `lost_requests`, `lost_decisions`: those of which the text has less than the share `KEPT_SHARE` (60%)
-      of the key words. `lost_files`: those that the text does not name.
+    - `conversation`, `message`: where its summary is. `tokens_before`: of what the model had; `tokens_after`: of the
+      text that it was left with.
+    - `is_readable`: whether the recorded file has that text. If not, only `tokens_before` and `repeated` say something,
+      and the next compaction is judged by the messages since this one.
+    - `requests`, `files`, `decisions`: how many messages of the user, changed files, and sentences with a decision the
+      model had. `earlier_requests`, `earlier_files`, `earlier_decisions`: those of them that precede the compaction
+      before, which did not lose them. `lost_requests`, `lost_decisions`: those of which the text has less than the
+      share `KEPT_SHARE` (60%) of the key words. `lost_files`: those that the text does not name. What is lost is not
+      counted again at the compactions behind it.
     - `repeated`: the calls after this compaction, and before the next one, that had the same tool, arguments and result
       before this compaction.
     """
@@ -89,6 +93,9 @@ class AuditedCompaction(Struct, frozen=True, kw_only=True):
     requests: int = 0
     files: int = 0
     decisions: int = 0
+    earlier_requests: int = 0
+    earlier_files: int = 0
+    earlier_decisions: int = 0
     lost_requests: tuple[LostText, ...] = ()
     lost_files: tuple[LostText, ...] = ()
     lost_decisions: tuple[LostText, ...] = ()
@@ -106,15 +113,14 @@ def audit(record: Recorded, counter: TokenCounter) -> list[AuditedCompaction]:
     compactions = {**_recognised(record, facts), **record.compactions}
     found: list[AuditedCompaction] = []
     calls = _Calls(counter)
-    start = _Since(counter)
+    had = _Had(counter)
     for at, fact in facts:
         if at in compactions:
             left_with = compactions[at] or _text(fact)
-            found.append(start.lost(record.id, at, left_with))
-            start = _Since(counter)
+            found.append(had.compacted(record.id, at, left_with))
             calls.compacted()
             continue
-        start.add(at, fact, is_request=isinstance(fact, User) and at not in injected)
+        had.add(at, fact, is_request=isinstance(fact, User) and at not in injected)
         if (repeated := calls.add(at, fact)) is not None:
             found[-1] = replace(found[-1], repeated=(*found[-1].repeated, repeated))
     return found
@@ -127,24 +133,23 @@ def _recognised(record: Recorded, facts: Iterable[tuple[int, Fact]]) -> dict[int
     return {at: "" for at, fact in facts if begins and isinstance(fact, User) and _text(fact).startswith(begins)}
 
 
-class _Since:
-    """What was said and done since the last compaction."""
+class _Had:
+    """What the model has at one moment: what the last compaction left it with, and what was said and done since."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
         self._tokens = 0
-        self._requests: list[LostText] = []
+        self._requests: list[tuple[int, str]] = []
         self._decisions: dict[str, int] = {}
         self._files: dict[str, int] = {}
-        self._whole = dict[int, str]()
+        self._earlier = (0, 0, 0)
 
     def add(self, at: int, fact: Fact, *, is_request: bool) -> None:
         """Add the fact of the message at position `at`. `is_request`: whether the user wrote it."""
         self._tokens += sum(self._counter.count(text) for part in parts_of(fact) if (text := _part_text(part)))
         said = _text(fact)
         if is_request and said.strip():
-            self._whole[at] = said
-            self._requests.append(LostText(message=at, text=one_line(said, SHOWN)))
+            self._requests.append((at, said))
         if is_request or isinstance(fact, Assistant):
             for sentence in (said[start:stop].strip() for start, stop in sentences(said, least=1)):
                 if _DECIDES.search(sentence):
@@ -154,29 +159,41 @@ class _Since:
                 for name in action_of(call).changes:
                     self._files[name] = at
 
-    def lost(self, conversation: str, at: int, left_with: str) -> AuditedCompaction:
-        """Return what a compaction lost whose summary is the message at position `at`. `left_with`: the text that the
-        model was left with."""
+    def compacted(self, conversation: str, at: int, left_with: str) -> AuditedCompaction:
+        """Return what a compaction lost whose summary is the message at position `at`, and go on with what is left.
+        `left_with`: the text that the model was left with."""
+        before, self._tokens = self._tokens, 0
         if left_with.startswith(UNREADABLE):
-            return AuditedCompaction(
-                conversation=conversation, message=at, tokens_before=self._tokens, is_readable=False
-            )
+            self._requests, self._decisions, self._files, self._earlier = [], {}, {}, (0, 0, 0)
+            return AuditedCompaction(conversation=conversation, message=at, tokens_before=before, is_readable=False)
+        self._tokens = self._counter.count(left_with)
         words, folded = frozenset(_key_words(left_with)), left_with.casefold()
-        requests = [one for one in self._requests if not _is_kept(self._whole[one.message], words)]
-        decisions = [(text, where) for text, where in self._decisions.items() if not _is_kept(text, words)]
-        files = [(name, where) for name, where in self._files.items() if not _is_named(_base(name), folded)]
-        return AuditedCompaction(
+        requests = [(where, text) for where, text in self._requests if not _is_kept(text, words)]
+        decisions = {text: where for text, where in self._decisions.items() if not _is_kept(text, words)}
+        files = {name: where for name, where in self._files.items() if not _is_named(_base(name), folded)}
+        earlier_requests, earlier_files, earlier_decisions = self._earlier
+        audited = AuditedCompaction(
             conversation=conversation,
             message=at,
-            tokens_before=self._tokens,
-            tokens_after=self._counter.count(left_with),
+            tokens_before=before,
+            tokens_after=self._tokens,
             requests=len(self._requests),
             files=len(self._files),
             decisions=len(self._decisions),
-            lost_requests=tuple(requests),
-            lost_files=tuple(LostText(message=where, text=one_line(name, SHOWN)) for name, where in files),
-            lost_decisions=tuple(LostText(message=where, text=one_line(text, SHOWN)) for text, where in decisions),
+            earlier_requests=earlier_requests,
+            earlier_files=earlier_files,
+            earlier_decisions=earlier_decisions,
+            lost_requests=tuple(LostText(message=where, text=one_line(text, SHOWN)) for where, text in requests),
+            lost_files=tuple(LostText(message=where, text=one_line(name, SHOWN)) for name, where in files.items()),
+            lost_decisions=tuple(
+                LostText(message=where, text=one_line(text, SHOWN)) for text, where in decisions.items()
+            ),
         )
+        self._requests = [one for one in self._requests if one not in requests]
+        self._decisions = {text: where for text, where in self._decisions.items() if text not in decisions}
+        self._files = {name: where for name, where in self._files.items() if name not in files}
+        self._earlier = len(self._requests), len(self._files), len(self._decisions)
+        return audited
 
 
 class _Calls:
