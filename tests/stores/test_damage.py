@@ -20,6 +20,7 @@ from transom.errors import Conflict, InvalidSetting, StoreDamaged, StoreUnavaila
 from transom.stores import JsonlStore, SqliteStore
 from transom.stores.blobs import encode_entry
 from transom.stores.files import locked
+from transom.stores.fork import fork_log
 from transom.stores.jsonl_format import Header, encode_header, encode_line
 from transom.testing import entries_of, user_entries
 
@@ -501,3 +502,11 @@ def test_a_damaged_definition_of_a_table_is_no_empty_store(path: Path, part: byt
         SqliteStore(str(path))
     assert str(refused.value).startswith(f"{path}: ")
     assert path.read_bytes() == content
+
+
+def test_sqlite_a_fork_finds_that_the_last_entry_before_it_is_missing(path: Path) -> None:
+    execute(path, "DELETE FROM entries WHERE seq = 7")
+    with closing(SqliteStore(str(path))) as store:
+        with pytest.raises(StoreDamaged, match="'trip', entry 7: it is missing"):
+            fork_log(store, store.open("trip"), at=8, name="fork")
+        assert store.names() == ["trip"]

@@ -33,7 +33,8 @@ WRONG = 1
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """The tokens of a conversation's window at each call; None where a call was refused."""
+    """The figures of a chart, as data: for each call of a conversation, in order, the tokens of its window; None where
+    the call was refused. `print_timeline` draws it."""
 
     conversation: str
     tokens: tuple[int | None, ...]

@@ -36,7 +36,9 @@ class Terminal(Console):
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Yield the segments of what is to be printed, cleaned. Rich calls this for everything that it prints."""
+        """Yield the segments of what is to be printed, with U+FFFD in place of each character that is not printable,
+        except line ends: the text is laid out already, so its length must stay. Rich calls this for everything that it
+        prints; its own control sequences pass as they are."""
         for segment in super().render(renderable, options):
             text = segment.text
             is_clean = segment.control or text.isprintable() or text == "\n"

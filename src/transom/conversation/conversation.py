@@ -401,11 +401,12 @@ class Conversation:
 
     @_locked
     def clip_new(self) -> list[int]:
-        """Clip what is new and long now. Without this call the next request clips it.
+        """Make now the edits on what is new that the next request would make: clip it, if it is too long.
 
         New is what no request has carried yet: results of tools, and also the texts and arguments of the model and what
-        the user says. The policy decides what is clipped: these are the edits that it makes on arrival. Returns the
-        numbers of the edits; none if the policy clips nothing.
+        the user says. The policy's `arrival` strategies decide. That of `default` clips nothing, however long a result
+        is, while the window is below the policy's trigger. Returns the numbers of the edits (trims; a fold if a turn
+        can never fit); an empty list if nothing is clipped.
 
         It is for a loop that keeps messages of its own and wants clipped results in them: call it after `tool_result`,
         and read `view`.

@@ -80,7 +80,8 @@ def fit(
 def fit_or_empty(
     messages: Sequence[object], *, tools: Sequence[Raw | Tool] | None = None, **changes: Unpack[ConversationOptions]
 ) -> list[Any]:
-    """As `fit`, but a list in which nothing has content or calls gives an empty list, and there are no warnings."""
+    """As `fit`, but it never warns, and it gives an empty list where `fit` raises because nothing is left: if nothing
+    has content or calls, or only results of tools that answer no call. Settings are given as keywords only."""
     return _fitted(messages, tools, None, changes)[0]
 
 

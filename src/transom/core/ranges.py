@@ -20,7 +20,9 @@ Positive = Annotated[int, Meta(ge=1, description="a whole number, at least 1")]
 def check_ranges(step: object) -> None:
     """Raise InvalidSetting if a setting of a strategy, keep rule or recall step is not in the range of its type.
 
-    Only settings whose type says a range (`Share`, `Count`, `Positive`) are checked, and only in a msgspec Struct.
+    Only settings whose type says a range (`Share`, `Count`, `Positive`) are checked, and only in a msgspec Struct; a
+    value of a wrong type is out of range too. If an annotation of the class cannot be evaluated, because its type is
+    imported for type checkers only, none is checked.
     """
     for name, (kind, words) in _ranges(type(step)).items():
         value: object = getattr(step, name)

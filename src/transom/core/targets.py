@@ -82,9 +82,12 @@ class Targets:
         return size if self.due_recall() is None else size.plus(self._recall_size)
 
     def due_recall(self) -> Recalled | None:
-        """What the policy's recall steps bring back for the newest unit, which is a message of the user or a turn of
-        the model. It is redacted, and is that of the first step that gives anything. None if no step does, if something
-        was recalled for this unit already, or if there is no unit yet. The steps are asked once for each view.
+        """The fact that the policy's recall steps bring back for the newest unit: the last message of the user, turn of
+        the model, failure or instruction. Notes and recalled texts behind it do not count.
+
+        The steps are asked in order, once for each view; the first one that gives a fact decides, and its text is
+        redacted. None if no step gives one, if something was recalled for this unit already, or if there is no unit
+        yet. Nothing is appended here.
 
         Raises InvalidEdit if a step gives a value that is not a Recalled with a text.
         """

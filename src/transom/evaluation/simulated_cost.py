@@ -47,9 +47,10 @@ def summary_costs(
 ) -> Iterator[tuple[Summary, Mapping[str, float]]]:
     """Yield each summary of a log with its price by each of these price lists, in units of one fresh input token.
 
-    The price follows from the usage that was reported for it. Without a report, a summary that a model made is priced
-    by the tokens of the last request before it and of the entries that it summarises, and any other summary costs 0.
-    `entries`: all entries of the log, in order.
+    The price follows from the usage that was reported for it. Without a report, a summary that a model made costs its
+    own text as output, and the cheaper of two inputs: the last request before it, read from the cache; or, as fresh
+    tokens, the entries since the summary before it and the text of that one. Any other summary costs 0. `prices`: by
+    name; the result has the same keys. `entries`: all entries of the log, in order.
     """
     window, tokens, found = 0, [0], dict[int, Summary]()
     for entry in entries:

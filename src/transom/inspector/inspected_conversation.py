@@ -60,12 +60,14 @@ class Action(Struct, frozen=True, kw_only=True):
 class DryRun(Struct, frozen=True, kw_only=True):
     """What an action would do.
 
-    - `entries`: how many entries the log had. `number`: names the dry run for the pages of its window.
+    - `entries`: how many entries the log had when the action was tried. `number`: names the dry run for the pages of
+      its window.
     - `tokens`, `messages`: the size of the window before and after, the tokens as its provider counts them. `limit`:
-      the tokens that it is planned for.
+      the tokens that it is planned for; 0 if nothing says how many (a pin or an undo before any request).
     - `edits`: how many edits and summaries it would append, by kind; empty if none. `saved_tokens`: how many tokens
-      fewer every later request has. `broken_tokens`: those of the cached prefix that are lost once.
-    - `window`: the window after it, compared with the one before.
+      fewer every later request has; below 0 if it has more. `broken_tokens`: how many tokens of the cached prefix are
+      lost, once.
+    - `window`: the window after it, with its first page of rows, compared with the one before.
     """
 
     entries: int

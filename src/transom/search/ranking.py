@@ -88,9 +88,12 @@ class FtsFilter(Struct, frozen=True, kw_only=True):
 
 
 def check_search(query: object, filters: object, limit: object) -> SearchFilters:
-    """Return the filters, with values of the types that they say. Raises InvalidSetting unless `query` is a text,
-    `limit` is a whole number from 1 to 1,000, every filter is right (`checked_filters`), and `filters.file`, if given,
-    has a letter or digit.
+    """Check the arguments of a search, and return its filters as a new SearchFilters: lists are made tuples, and
+    numbers floats. A value of any other wrong type is an error, also a time that is given as a text.
+
+    Raises InvalidSetting unless `query` is a text (it may be empty), `filters` is a SearchFilters, `limit` is a whole
+    number from 1 to 1,000, every filter is right (`checked_filters`), and `filters.file`, if given, has a letter or
+    digit.
     """
     if not isinstance(query, str):
         raise InvalidSetting(f"query: must be a text, not {quote(query)}")

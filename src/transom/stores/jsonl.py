@@ -387,8 +387,9 @@ class JsonlStore(LocalStore):
         return sorted(found, key=lambda pair: (pair[0].created, pair[0].id))
 
     def unreadable_files(self) -> Iterator[tuple[Path, str]]:
-        """Yield each file whose header cannot be read, and why: `names` does not list it. A file whose first append was
-        never finished is left out, unless it is empty.
+        """Yield the path of each file whose first line is no header that we can read (another program's, damaged, of a
+        newer version), or that is empty, and why: `names` does not list it. Not given is a file whose first line was
+        begun and never finished. Raises StoreUnavailable if the system does not let a file be read.
         """
         for path in sorted(self._paths()):
             with os_errors_translated(path), suppress(FileNotFoundError), path.open("rb") as file:

@@ -135,6 +135,8 @@ class SqliteLog(RowLog):
             for start in range(0, stop, _BATCH):
                 rows = db.execute(_ROWS, (source, start, stop, _BATCH)).fetchall()
                 db.executemany(_ADD, [self._row_for(log, seq, row) for seq, row in enumerate(rows, start)])
+                if len(rows) < min(_BATCH, stop - start):
+                    raise self._damaged(start + len(rows), "it is missing")
             db.execute(_ADD, _stored_row(db, log, stop, split_entry(then)))
             db.execute(_COPY_SNAPSHOT, (log, source, stop))
 

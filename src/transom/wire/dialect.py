@@ -202,7 +202,8 @@ class Dialect(Struct, frozen=True):
         return rendered_tools(tools, self.tool_format, foreign=self.foreign_tools)
 
     def left_out_tools(self, tools: Sequence[Raw]) -> list[Raw]:
-        """The tools that `render_tools` leaves out: those of another API's own, by their form. Empty with
+        """The tools that `render_tools` leaves out: those whose form shows that they are another API's own. Of a tool
+        of Gemini that declares functions too, a new dict with its other keys: the functions are sent. Empty with
         `foreign_tools`."""
         return [] if self.foreign_tools else foreign_tools(tools, self.tool_format)
 

@@ -107,15 +107,16 @@ _REDRAWN = re.compile(r"^[^\n]*\r(?=[^\n\r])", re.MULTILINE)
 class Outcome(Struct, frozen=True, gc=False):
     """How a call ended.
 
-    - `status`: "failed" if its flag, its exit code or its words say so; "refused" if somebody did not let it run;
-      "running" if it still ran when this result came. `session`: the id under which it runs; else empty.
+    - `status`: "ok", or "failed" if its flag, its exit code or its words say so; "refused" if somebody did not let it
+      run; "running" if it still ran when this result came. `session`: the id under which it runs; else empty.
     - `code`: its exit code; None if that is not known. It need not be 0 in a call that did not fail: `grep` ends with 1
       if it finds nothing.
-    - `lines`: how many lines the result has; 0 if it is blank, and if a search says that it found nothing.
+    - `lines`: how many lines the result has; 0 if it is blank, or if it says in one line that a search found nothing.
     - `says`: the words that its line in a record has of the result, not yet made safe for that line; "" if the number
-      of lines says more. Of a refusal, in our words, that it was one.
-    - `has_verdict`: a run whose output has the summary of a test run, or a line that begins like an error; `ran`: its
-      summary says that something passed and nothing failed.
+      of lines says more. If the call was refused, our own words for that.
+    - `has_verdict`: only of a call that runs a command, and does not just show a file: its output has the summary of a
+      test run, or a line that begins like an error. `ran`: of such a call that did not fail: a summary says that
+      something passed and nothing failed.
     - `made`: what was made or changed, with its state: `("HATHAT", "booked")`, `("3f2a1bc", "")` of a commit. At most
       three; none of a call that failed.
     - `receipt`: the result of a "delegate" call only says that an agent was launched.
