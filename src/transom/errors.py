@@ -104,13 +104,16 @@ class UnknownLog(TransomError):
 class ConversationBusy(TransomError):
     """Somebody else runs this conversation now, and this call did not wait for it, or not long enough.
 
-    `holder`: who, for people, as in "process 4711 on web-2".
+    `conversation`: its name. `holder`: who, for people, as in "process 4711 on web-2".
     """
 
     def __init__(
-        self, name: str, holder: str, way_out: str = "give wait=SECONDS to wait for it, or try again later"
+        self,
+        name: str,
+        holder: str,
+        way_out: str = "run(wait=SECONDS) and `with conv.lease(wait=SECONDS):` wait for it; or try again later",
     ) -> None:
-        self.holder = holder
+        self.conversation, self.holder = name, holder
         super().__init__(f"conversation {quote(name)} is in use by {holder}: {way_out}")
 
 
@@ -260,12 +263,15 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def no_setting(name: str, known: Iterable[str]) -> str:
-    """The text of an error for an unknown setting `name`. It suggests the most similar name among `known`, if one is
-    similar enough."""
+    """The text of an error for an unknown setting `name`. It suggests the most similar name among `known`; if none is
+    similar enough, it lists all of them."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for an error
 
-    nearest = get_close_matches(name, [*known], n=1)
-    return f"there is no setting {quote(name)}" + (f": did you mean {nearest[0]!r}?" if nearest else "")
+    names = [*known]
+    nearest = get_close_matches(name, names, n=1)
+    return f"there is no setting {quote(name)}: " + (
+        f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(names)}"
+    )
 
 
 def quote(value: object, most: int = QUOTED_CHARACTERS) -> str:

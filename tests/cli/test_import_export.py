@@ -8,6 +8,7 @@ import pytest
 from conversation_files import chat, write_jsonl
 
 from transom.cli.stores import remember_store
+from transom.importers import FORMATS
 
 CLAUDE = [
     {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Count. " * 30}},
@@ -96,7 +97,10 @@ def test_errors(run, folder, imported):
         ),
         (("import", "trip.jsonl", "--format", "codex"), "trip.jsonl: this is no Codex session, but events of a"),
         (("export", "nobody"), "no conversation 'nobody' in sqlite:///.transom/imports.db"),
-        (("export", "trip", "--format", "word"), "unknown format 'word': there are openai, responses, "),
+        (
+            ("export", "trip", "--format", "word"),
+            f"unknown format 'word': there are {', '.join(name for name, each in FORMATS.items() if each.written)}\n",
+        ),
         (("export", "trip", "--json"), "--json: the conversation goes to stdout; name a file with -o"),
     ]
     for args, message in errors:

@@ -245,8 +245,9 @@ def test_a_block_is_for_ones_own_loop(store: Store) -> None:
         with pytest.raises(ConversationBusy), b.lease(wait=0.03):
             pass
         a.run("more", provider=Scripted("yes"))
-        with pytest.raises(ConversationBusy):
+        with pytest.raises(ConversationBusy, match=r"`with conv\.lease\(wait=SECONDS\):` wait for it") as busy:
             b.request()
+        assert busy.value.conversation == "c"
     with b.lease():
         pass
 

@@ -197,3 +197,18 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert main(["audit", "s.jsonl", "--json"]) == 0
     total = json.loads(capsys.readouterr().out)["total"]
     assert (total["compactions"], total["lost_requests"], total["repeated_calls"]) == (1, 1, 1)
+
+
+def test_a_file_without_a_conversation_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    for options in ([], ["--json"]):
+        assert main(["audit", str(empty), *options]) == 2
+        assert capsys.readouterr() == ("", f"transom: no conversation in {empty}\n")
+
+
+def test_a_single_conversation_was_not_compacted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps(line(0, "user", "Go.")) + "\n")
+    assert main(["audit", str(path)]) == 0
+    assert "1 conversation, 0 compactions: it was not compacted." in " ".join(capsys.readouterr().out.split())

@@ -161,7 +161,7 @@ def error_of(error: BaseException) -> ProviderError:
     while each is not None and each not in causes:
         causes.append(each)
         each = each.__cause__ or each.__context__
-    read = [provider_error(each) for each in causes if isinstance(each, Exception)]
+    read = [provider_error(each, is_of_sdk=False) for each in causes if isinstance(each, Exception)]
     of_status = next((each for each in read if each.status is not None), None)
     names = [kind.__name__ for each in causes for kind in type(each).__mro__]
     says_so = any(part in name for name in names for part in _TOO_LONG)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from transom.cli.commands.recorded import Audit
-from transom.cli.input_files import check_files, read_input, readable_conversations
+from transom.cli.input_files import check_files, named_files, read_input, readable_conversations
 from transom.cli.progress import ProgressBar
 from transom.cli.streams import counted, one_line
 from transom.cli.terminal import print_json, print_line, print_wrapped, terminal
+from transom.errors import InvalidSetting
 from transom.reports.audit import AuditedCompaction, audit
 from transom.tokenizer import o200k
 
@@ -20,7 +21,7 @@ MOST_LOST = 3
 
 def run(options: Audit) -> int:
     """Audit every compaction in the files (sessions of Claude Code and Codex have some), and print what each lost. The
-    exit code is 0, whatever was lost."""
+    exit code is 0, whatever was lost. Raises InvalidSetting if the files hold no conversation."""
     check_files(options.files)
     found: list[AuditedCompaction] = []
     conversations = 0
@@ -31,6 +32,8 @@ def run(options: Audit) -> int:
                 bar.update((done + reader.progress) / len(options.files), record.source)
                 conversations += 1
                 found += audit(record, o200k())
+    if not conversations:
+        raise InvalidSetting(f"no conversation in {named_files(options.files)}")
     if options.json:
         print_json({"conversations": conversations, "total": _total(found), "compactions": found})
         return 0
@@ -84,7 +87,9 @@ def _print_total(console: Console, conversations: int, found: Sequence[AuditedCo
     about = f"{counted(conversations, 'conversation')}, {counted(len(found), 'compaction')}"
     if not found:
         where = "Only sessions of Claude Code and Codex say when they were compacted."
-        print_wrapped(console, f"{about}: none of them was compacted. {where}")
+        print_wrapped(
+            console, f"{about}: {'it was not' if conversations == 1 else 'none of them was'} compacted. {where}"
+        )
         return
     lost = ", ".join(
         f"{total[f'lost_{name}']:,} of {total[name]:,} {what}"

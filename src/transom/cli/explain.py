@@ -26,7 +26,7 @@ from transom.core.reducer import build_view
 from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.core.window import Break, Window, assemble
-from transom.errors import InvalidSetting, shorten
+from transom.errors import InvalidSetting, quote, shorten
 from transom.evaluation.call_numbers import call_number, sent_requests
 from transom.evaluation.call_views import CallViews
 from transom.evaluation.edit_costs import EditCost, edit_costs_since
@@ -303,7 +303,7 @@ def _print_plans(console: Console, plans: Sequence[PlanEdits]) -> None:
 def _names(fold: MissingNames) -> str:
     """Say how many names of a fold's turns are in the window. List those that are not, each with an entry that has
     it."""
-    missing = ", ".join(f"{one_line(name)} (entry {entry})" for name, entry in fold.missing)
+    missing = ", ".join(f"{quote(one_line(name))} (entry {entry})" for name, entry in fold.missing)
     if more := fold.names - fold.found - len(fold.missing):
         missing += f" and {more:,} more"
     return f"{fold.found:,} of its {fold.names:,} names are in this window{f'; not {missing}' if missing else ''}"

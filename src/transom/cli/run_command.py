@@ -12,7 +12,7 @@ import typer
 
 from transom.cli import FAILED, commands
 from transom.cli.lazy_commands import ClickException, command_line
-from transom.cli.streams import discard_output, print_notice
+from transom.cli.streams import discard_output, error_text, print_notice
 from transom.errors import TransomError, quote
 
 COMMANDS = commands
@@ -37,7 +37,7 @@ def run_command(args: Sequence[str] | None) -> int:
     except typer.Abort:  # typer turns Ctrl-C into this while it parses the command line
         raise KeyboardInterrupt from None
     except TransomError as problem:
-        return _failed(str(problem))
+        return _failed(error_text(problem))
     except BrokenPipeError:  # the reader of stdout has closed it: for example `head`
         discard_output(sys.stdout)
         return 0

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TextIO, cast
 
-from transom.errors import InvalidSetting
+from transom.errors import ConversationBusy, InvalidSetting, TransomError
 
 
 def prepare_streams() -> None:
@@ -37,6 +37,13 @@ def one_line(text: str) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Format a number with its noun: "1 entry", "1,200 entries". `plural`: the noun with an "s" if not given."""
     return f"1 {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
+
+
+def error_text(problem: TransomError) -> str:
+    """The message of an error. That of a conversation in use does not name arguments, which only the library has."""
+    if isinstance(problem, ConversationBusy):
+        return str(ConversationBusy(problem.conversation, problem.holder, "try again later"))
+    return str(problem)
 
 
 def minute_of(at: float) -> str:

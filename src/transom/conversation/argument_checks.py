@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any, TypeVar, cast
@@ -21,6 +22,7 @@ from transom.core.tokens import TokenCounter
 from transom.core.tool import Tool, tool_names
 from transom.core.view import View
 from transom.errors import InvalidEdit, InvalidMessage, InvalidSetting, quote, shorten
+from transom.stores.postgres_url import without_password
 from transom.wire.dialect import Dialect
 from transom.wire.fields import json_copy
 
@@ -30,16 +32,22 @@ Content = str | Sequence[Raw]
 LONGEST = 1e9
 """The longest timeout, in seconds: about 31 years. Waiting on a thread fails beyond some 292 years."""
 
+_STORE_URL = re.compile(r"(?i)memory:$|sqlite:///|jsonl:///|postgres(ql)?://")
+"""What an id is not: with it, the arguments of `open` were swapped."""
+
 AnEdit = TypeVar("AnEdit", bound=Edit)
 
 
 def names(store: object, id: object) -> None:  # noqa: A002 - as in `Conversation.open`
     """Check the store and the id that a conversation is opened with. Raises InvalidSetting for an empty text, an id of
-    another type, and an id that Transom keeps for its own logs."""
+    another type, an id that Transom keeps for its own logs, and an id that is the URL of a store, if the store is no
+    object: the two were swapped."""
     if isinstance(store, str | os.PathLike) and not os.fspath(cast("str", store)):
         raise InvalidSetting("store: must be a URL, a path or a store, not an empty text")
     if not isinstance(id, str) or not id:
         raise InvalidSetting(f"id: must be a text of at least one character, not {kind_of(id)}")
+    if isinstance(store, str | os.PathLike) and _STORE_URL.match(id):
+        raise InvalidSetting(f"id: {quote(without_password(id))} names a store: give the store first, then the id")
     if id.startswith("."):
         from transom.search.indexed_store import check_name  # noqa: PLC0415 - search is loaded at first use
 

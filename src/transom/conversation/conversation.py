@@ -131,11 +131,11 @@ class Conversation:
         Raises InvalidSetting, InvalidMessage for a system prompt that the dialect refuses, StoreDamaged.
         """
         check.names(store, id)
+        checked = Settings.of(settings, **changes)
         warn_without_budget(settings, changes)
-        settings = Settings.of(settings, **changes)
         opened = open_store(store)
         try:
-            conversation = cls(opened.open(id), settings)
+            conversation = cls(opened.open(id), checked)
         except BaseException:
             if opened is not store:
                 opened.close()
@@ -164,11 +164,11 @@ class Conversation:
         Raises InvalidSetting, also if the conversation has entries already; InvalidMessage, with nothing stored;
         StoreDamaged.
         """
+        checked = Settings.of(settings, **changes)
+        instructions, facts = split_head(messages, dialect=checked.dialect, suggests_dialect=True)
         warn_without_budget(settings, changes)
-        settings = Settings.of(settings, **changes)
-        instructions, facts = split_head(messages, dialect=settings.dialect, suggests_dialect=True)
-        settings = replace(settings, system=(*(settings.system or ()), *instructions))
-        conversation = cls.open(store, id, settings)
+        checked = replace(checked, system=(*(checked.system or ()), *instructions))
+        conversation = cls.open(store, id, checked)
         try:
             conversation._must_be_new()
             conversation._append_facts([fact for _, fact in facts])

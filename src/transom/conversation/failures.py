@@ -76,7 +76,7 @@ def reported_error(error: object, body: object, headers: Mapping[str, str] | Non
     if isinstance(error, InvalidMessage):
         return ProviderError("malformed", str(error))
     if isinstance(error, Exception):
-        return provider_error(error)
+        return provider_error(error, is_of_sdk=False)
     if isinstance(error, BaseException):  # a cancelled task, Ctrl-C
         return ProviderError("interrupted", type(error).__name__)
     status: object = error if type(error) is int else getattr(error, "status_code", None)

@@ -72,8 +72,8 @@ class SubAgent(FunctionTool):
     ) -> None:
         if type(max_depth) is not int or max_depth < 1:
             raise InvalidSetting(f"max_depth: must be a whole number above 0, not {quote(max_depth)}")
-        known = set(RunOptions.__annotations__) - {"messages"}
-        if unknown := set(settings) - known:
+        known = [name for name in RunOptions.__annotations__ if name != "messages"]
+        if unknown := set(settings).difference(known):
             raise InvalidSetting(f"sub-agent: {no_setting(min(unknown), known)}")
         check_options(settings)
         limits = None if budget is None else check.limits(budget)

@@ -65,7 +65,7 @@ class Export(Iterator[bytes]):
         if format_name is None and mark is None:
             names = ", ".join(_WRITTEN)
             raise InvalidSetting(f"conversation {quote(log.name)} was not imported: name a --format ({names})")
-        name = format_named(mark.format if format_name is None and mark is not None else format_name).name
+        name = format_named(mark.format if format_name is None and mark is not None else format_name, _WRITTEN).name
         if not FORMATS[name].written:
             title, names = FORMATS[name].title, ", ".join(_WRITTEN)
             raise InvalidSetting(f"{title}: this format is read and not written; name another --format ({names})")

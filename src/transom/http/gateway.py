@@ -133,7 +133,7 @@ class Gateway:
         if on_error not in {"pass", "fail"}:
             raise InvalidSetting(f"on_error: must be 'pass' or 'fail', not {quote(on_error)}")
         if unknown := set(settings) - _OPTIONS:
-            raise TypeError(no_setting(min(unknown), (*(Gateway.__init__.__kwdefaults__ or ()), *_OPTIONS)))
+            raise TypeError(no_setting(min(unknown), (*(Gateway.__init__.__kwdefaults__ or ()), *sorted(_OPTIONS))))
         check.owner(user_id, None)
         if session is not None:
             check.names(store, session)

@@ -142,10 +142,11 @@ def as_openai_chat(recorded: Recorded) -> Recorded:
     )
 
 
-def format_named(name: object) -> Format:
-    """Return the format with this name. Raises InvalidSetting if there is none."""
+def format_named(name: object, known: Iterable[str] = FORMATS) -> Format:
+    """Return the format with this name. `known`: the names that the error of an unknown one lists. Raises
+    InvalidSetting if there is none."""
     if not isinstance(name, str) or name not in FORMATS:
-        raise InvalidSetting(f"unknown format {quote(name)}: there are {', '.join(FORMATS)}")
+        raise InvalidSetting(f"unknown format {quote(name)}: there are {', '.join(known)}")
     return FORMATS[name]
 
 

@@ -77,11 +77,13 @@ _CONNECTION = (
 """Parts of the names of the exceptions that HTTP libraries raise for a broken connection."""
 
 
-def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> ProviderError:
+def provider_error(error: Exception, *secrets: str, is_stream: bool = False, is_of_sdk: bool = True) -> ProviderError:
     """Turn what an SDK raised into a ProviderError, with `secrets` and API keys replaced in its texts. A ProviderError
     is returned as it is.
 
     `is_stream`: it was raised while chunks were read, so an unreadable answer means that the connection broke.
+    `is_of_sdk`: the call of an SDK raised it. Otherwise it may come from the caller's own code, so a TypeError or
+    ValueError says nothing about the request.
     """
     if isinstance(error, ProviderError):
         return error
@@ -109,7 +111,8 @@ def provider_error(error: Exception, *secrets: str, is_stream: bool = False) -> 
         return ProviderError("malformed", f"the answer cannot be read: {message}")
     if isinstance(error, (TypeError, ValueError)):  # the SDK refuses an argument, or cannot read the answer
         about_the_reply = "Response" in f"{getattr(error, 'title', '')}{names[0]}"  # a title is pydantic's
-        return ProviderError("malformed" if about_the_reply else "bad_request", message)
+        kind = "bad_request" if is_of_sdk else "unknown"
+        return ProviderError("malformed" if about_the_reply else kind, message)
     return ProviderError("unknown", message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 
@@ -310,3 +311,20 @@ def test_a_part_of_another_api_is_refused_and_not_lost(dialect, part):
         with pytest.raises(InvalidMessage, match="in another dialect's words"):
             conversation.user([part])
         assert len(conversation.log) == 0
+
+
+@pytest.mark.parametrize("url", ["sqlite:///agent.db", "jsonl:///logs", "memory:", "postgresql://me@host/d"])
+def test_a_store_and_an_id_that_are_swapped_create_nothing(url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidSetting, match=f"^id: '{url}' names a store: give the store first, then the id$"):
+        Conversation.open("coding", url, budget=8_000)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_setting_is_no_warning_that_a_budget_is_missing():
+    for begin in (
+        lambda: Conversation.open("memory:", "x", bugdet=1),
+        lambda: Conversation.from_messages([], bugdet=1),
+    ):
+        with warnings.catch_warnings(action="error"), pytest.raises(TypeError, match="did you mean 'budget'"):
+            begin()

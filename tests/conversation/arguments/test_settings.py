@@ -53,6 +53,10 @@ def test_a_sub_agent_takes_the_budget_the_counter_the_redaction_and_the_owner() 
 def test_what_is_no_setting_is_refused() -> None:
     with pytest.raises(TypeError, match=r"there is no setting 'buget': did you mean 'budget'\?"):
         Settings.of(buget=4_000)
+    with pytest.raises(
+        TypeError, match=r"there is no setting 'model': there are budget, policy, system, .* summarizer$"
+    ):
+        Settings.of(model="gpt-4o")
     with pytest.raises(InvalidSetting, match="settings: must be Settings, not 4000"):
         Conversation.open("memory:", "x", 4_000)
     with pytest.raises(InvalidSetting, match="policy"):

@@ -36,6 +36,14 @@ def failures(conv: Conversation) -> list[Failure]:
     return [entry.body for entry in conv.log if isinstance(entry.body, Failure)]
 
 
+def test_a_wait_that_is_too_long_is_named() -> None:
+    with asked(opened()) as conv:
+        decision = conv.failed(429, body="slow down", headers={"Retry-After": "120"})
+        assert not decision.retry
+        assert decision.why == "rate limit (429): slow down; it asks to wait 120 s, and Retry(longest=60) allows less"
+        assert str(decision.error) == decision.why
+
+
 @pytest.mark.parametrize(
     ("error", "more", "retry", "kind", "wait"),
     [
@@ -49,6 +57,8 @@ def failures(conv: Conversation) -> list[Failure]:
         (401, {"body": {"error": {"message": "who?"}}}, False, "auth", 0.0),
         (400, {"body": "no such model"}, False, "bad_request", 0.0),
         (RuntimeError("what?"), {}, False, "unknown", 0.0),
+        (ValueError("a bug of the caller"), {}, False, "unknown", 0.0),
+        (TypeError("a bug of the caller"), {}, False, "unknown", 0.0),
         (KeyboardInterrupt(), {}, False, "interrupted", 0.0),
         (asyncio.CancelledError(), {}, False, "interrupted", 0.0),
     ],

@@ -10,7 +10,7 @@ from typing import Any
 from transom.cli.chat.screen import MarkdownStream, Screen
 from transom.cli.chat.tools import NEEDS_CONSENT, ChatTools
 from transom.cli.next_commands import command_for
-from transom.cli.streams import counted, one_line
+from transom.cli.streams import counted, error_text, one_line
 from transom.conversation import events
 from transom.conversation.conversation import Conversation
 from transom.core.message import Assistant, Text, User, said_in
@@ -103,7 +103,7 @@ class ChatSession:
         except TransomError as problem:
             self.has_failed = True
             self._markdown.end()
-            self.screen.print(f"{problem}. {CONTINUE}", "red")
+            self.screen.print(f"{error_text(problem)}. {CONTINUE}", "red")
         finally:
             self._markdown.end()
             self._is_thinking = False

@@ -13,7 +13,7 @@ from transom.cli.chat.session import ChatSession
 from transom.cli.commands.programs import SLASH_COMMANDS
 from transom.cli.explain import explained, print_explained
 from transom.cli.options import entry_number
-from transom.cli.streams import counted, one_line
+from transom.cli.streams import counted, error_text, one_line
 from transom.conversation.planning.modes import MODES, Directive, Mode
 from transom.core.edit import Fold, Pin, Undo
 from transom.core.message import Assistant, Note
@@ -48,7 +48,7 @@ class SlashCommands:
             getattr(self, f"_{name[1:]}")(rest)
         except TransomError as problem:
             self._chat.has_failed = True
-            print_line(str(problem), "red")
+            print_line(error_text(problem), "red")
         return True
 
     def _compact(self, _rest: str) -> None:

@@ -171,9 +171,12 @@ class Attempts(Generic[P]):
                 self._parts_refused += 1
                 return FailedAttempt(kind=error.kind, text=text, left_out=found)
         wait = self._retry.wait_before(self._of_provider + 1) if error.retry_after is None else error.retry_after
-        if error.is_retryable and self._of_provider < self._retry.attempts and wait <= self._retry.longest:
-            self._of_provider += 1
-            return FailedAttempt(kind=error.kind, text=text, wait=wait)
+        if error.is_retryable and self._of_provider < self._retry.attempts:
+            if wait <= self._retry.longest:
+                self._of_provider += 1
+                return FailedAttempt(kind=error.kind, text=text, wait=wait)
+            too_long = f"it asks to wait {wait:,.0f} s, and Retry(longest={self._retry.longest:g}) allows less"
+            error.args = (f"{shorten(str(error), 500)}; {too_long}",)  # in place: a CutReply stays one
         if len(self._providers) > 1:
             return self._fall_back(FailedAttempt(kind=error.kind, text=text))
         return FailedAttempt(kind=error.kind, text=text, error=error)
