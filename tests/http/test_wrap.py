@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import Any
 
+import anthropic
 import anyio
 import httpx
 import httpx2
@@ -23,6 +24,7 @@ from transom.core.entry import Sent
 from transom.core.message import Failure
 from transom.errors import InvalidSetting
 from transom.http import Gateway, Transport
+from transom.providers.scripted import Fault, Scripted
 from transom.stores import MemoryStore, open_store
 
 BUDGET, LIMIT, STEPS = 9_000, 6_000, 14
@@ -280,6 +282,41 @@ def test_a_limit_is_learned_once_for_all_conversations_of_a_client() -> None:
             edited[3] = {**messages[3], "content": messages[3]["content"] + changed}
             client.chat.completions.create(**{**agent.arguments(), "messages": edited})
     assert (server.refused, server.over, len(store.names())) == (1, 0, 3)
+
+
+@pytest.mark.parametrize(
+    "source", [{"type": "file", "file_id": "file_1"}, {"type": "url", "url": "https://e.org/a.pdf"}]
+)
+def test_a_file_of_one_customer_that_is_too_long_leaves_the_windows_of_the_others(source: dict[str, str]) -> None:
+    sizes = list[int]()
+
+    def answer(body: Any) -> str | Fault:
+        text = json.dumps(body)
+        sizes.append(len(text) // 4 + 208_000 * ('"document"' in text))
+        if sizes[-1] <= 200_000:
+            return "Noted."
+        error = {"type": "invalid_request_error", "message": f"prompt is too long: {sizes[-1]} tokens > 200000 maximum"}
+        return Fault(kind="bad_request", status=400, body=json.dumps({"type": "error", "error": error}))
+
+    http = Scripted(then=answer, dialect="anthropic").http_client()
+    sdk = anthropic.Anthropic(api_key="none", max_retries=0, http_client=http)
+    client = transom.wrap(sdk, store="memory:", budget=100_000)
+
+    def ask(messages: list[Any], content: Any) -> None:
+        messages.append({"role": "user", "content": content})
+        reply = client.messages.create(model="claude", max_tokens=100, messages=messages)
+        messages.append({"role": "assistant", "content": reply.content[0].text})
+
+    talk = list[Any]()
+    for turn in range(20):
+        talk += [{"role": "user", "content": f"{turn} " + "facts " * 300}, {"role": "assistant", "content": "Noted."}]
+    ask(talk, "Go on")
+    ask([], [{"type": "document", "source": source}, {"type": "text", "text": "What is in this file?"}])
+    ask(talk, "And then?")
+    first, with_file, without, again = sizes
+    assert with_file > 200_000
+    assert without < 100
+    assert again > first
 
 
 def test_unknown_fields_and_headers_pass_and_the_callers_objects_stay_as_they_are() -> None:

@@ -11,7 +11,7 @@ import pytest
 from transom.core.message import Media
 from transom.testing import WordCounter
 from transom.wire.dialects import dialect_named
-from transom.wire.media_tokens import LOW_DETAIL, NAMED_FILE, pages
+from transom.wire.media_tokens import LOW_DETAIL, NAMED_FILE, has_unknown_tokens, pages
 
 
 def pdf(count: int, *, packed: bool = False) -> bytes:
@@ -122,6 +122,22 @@ def test_film_costs_its_seconds():
 )
 def test_a_file_that_is_elsewhere_counts_a_flat_figure(dialect, raw):
     assert cost(dialect, raw) == NAMED_FILE == 4_000
+    assert has_unknown_tokens(Media("file", raw))
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        ("file", part("openai", pdf(3), "application/pdf")),
+        ("file", part("gemini", pdf(3), "application/pdf")),
+        ("file", part("anthropic", pdf(3), "application/pdf")),
+        ("file", {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Hello"}}),
+        ("file", {"type": "document", "source": {"type": "content", "content": "Hello"}}),
+        ("image", {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}),
+    ],
+)
+def test_the_tokens_of_images_and_of_files_with_their_data_have_a_bound(kind, raw):
+    assert not has_unknown_tokens(Media(kind, raw))
 
 
 @pytest.mark.parametrize(

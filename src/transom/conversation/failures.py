@@ -202,6 +202,8 @@ def _decision(failed: FailedAttempt, error: ProviderError, entry: int, max_token
 def _why(failed: FailedAttempt, max_tokens: int | None) -> str:
     if failed.error is not None:
         return str(failed.error)
+    if failed.kind == "overflow" and failed.left_out:
+        return "the request was too long because of a file that only a URL or an id names: the next one is without it"
     if failed.limit:
         return f"the request was too long: the next one has at most {failed.limit:,} tokens"
     if failed.kind == "overflow":
@@ -215,9 +217,9 @@ def _why(failed: FailedAttempt, max_tokens: int | None) -> str:
 
 
 def leave_out_refused(conversation: RunnableConversation, failed: FailedAttempt, view: View, *, said: str) -> None:
-    """Trim what the provider refused, so that it is in no later request: the parts that it named; or, if a filter
-    refused the prompt and nobody asks again, what is new in the request. A provider's compaction is replaced by a
-    record. A part that cannot be trimmed stays, with a warning.
+    """Trim what the provider refused, so that it is in no later request: the parts that it named; files that alone are
+    too long; or, if a filter refused the prompt and nobody asks again, what is new in the request. A provider's
+    compaction is replaced by a record. A part that cannot be trimmed stays, with a warning.
 
     `view`: of the failed request. `said`: what had arrived of its reply; if there is any, the filter has stopped the
     reply, and nothing new in the request is trimmed.

@@ -252,7 +252,8 @@ class Failure(Fact, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
     - `usage`: the tokens that the provider reported for the request, although no usable reply came; None if nothing.
     - `limit`: for a request that was too long, the tokens that a request to this model may have from now on, as the
       provider counts. `used`: the tokens of this request, as the provider counts. `stated`: the limit that the provider
-      stated. Each is 0 if it is not known, for a request whose bytes were too many, and for other failures.
+      stated. Each is 0 if it is not known, for a request whose bytes were too many, and for other failures. `limit`
+      and `used` are 0 too for a request with a file that only a URL or an id names: nobody knows its tokens.
     """
 
     failure: str

@@ -76,6 +76,15 @@ def file_tokens(media: Media, rates: Rates) -> int:
     return pages(data) * rates.page
 
 
+def has_unknown_tokens(media: Media) -> bool:
+    """Whether a file may have any number of tokens, because only a URL or an id of the provider names it. False for
+    images, whose tokens have a bound, and for Anthropic's documents that hold their text openly."""
+    if media.media != "file" or as_dict(media.raw.get("source")).get("type") in ("text", "content"):
+        return False
+    asset = asset_of(media)
+    return asset is None or not asset.data
+
+
 def is_low_detail(media: Media) -> bool:
     """Whether OpenAI shows the model only a small version of this image (`detail: low`)."""
     return "low" in (media.raw.get("detail"), as_dict(media.raw.get("image_url")).get("detail"))

@@ -16,6 +16,7 @@ from transom.core.unit import FoldedSlot
 from transom.core.view import View
 from transom.wire.fields import as_dict, as_list
 from transom.wire.media import asset_of
+from transom.wire.media_tokens import has_unknown_tokens
 
 COMPACTION = "compaction"
 """`RefusedPart.kind` of the provider's own compaction."""
@@ -93,10 +94,21 @@ def refused_parts(status: int | None, error: str, request: Mapping[str, Any], vi
         of_kind = [
             (entry, address) for entry, address, part in shown if isinstance(part, m.Media) and part.media == kind
         ]
+    return since_last_reply([_found(*each) for each in of_kind], view)
+
+
+def files_of_unknown_size(view: View) -> list[RefusedPart]:
+    """The files in the window that may have any number of tokens, because only a URL or an id names them."""
+    shown = ((entry, address) for entry, address, part in _shown_parts(view) if _is_of_unknown_size(part))
+    return [_found(*each) for each in shown]
+
+
+def since_last_reply(parts: list[RefusedPart], view: View) -> list[RefusedPart]:
+    """Those of these parts that came since the model's last reply; all of them if none did. The model has accepted what
+    was there before."""
     replies = (unit.key for unit in view.visible_units() if isinstance(unit.first_fact, m.Assistant))
     since = max(replies, default=-1)
-    fresh = [each for each in of_kind if each[0] > since]
-    return [_found(*each) for each in fresh or of_kind]
+    return [each for each in parts if each.entry > since] or parts
 
 
 def prompt_parts(view: View) -> list[RefusedPart]:
@@ -128,6 +140,10 @@ def _compactions(view: View) -> list[RefusedPart]:
 
 def _found(entry: int, address: m.Address) -> RefusedPart:
     return RefusedPart(entry, address, address[0] if address[0] != "other" else "part")
+
+
+def _is_of_unknown_size(part: m.Media | m.Other) -> bool:
+    return isinstance(part, m.Media) and has_unknown_tokens(part)
 
 
 def _shown_parts(view: View) -> Iterator[tuple[int, m.Address, m.Media | m.Other]]:

@@ -383,3 +383,99 @@ def test_an_exception_of_a_framework_that_names_the_context_still_teaches_a_limi
     found = classify(error.status, error.body)
     assert found is not None
     assert found.measured_in == "tokens"
+
+
+NAMED_FILES = {
+    "openai": {"type": "file", "file": {"file_id": "file-1"}},
+    "responses": {"type": "input_file", "file_url": "https://e.org/manual.pdf"},
+    "anthropic": {"type": "document", "source": {"type": "file", "file_id": "file-1"}},
+    "gemini": {"fileData": {"mimeType": "application/pdf", "fileUri": "https://e.org/manual.pdf"}},
+}
+IS_NAMED_FILE = ("file-1", "manual.pdf")
+
+
+class ServerOfFiles(Server):
+    """A model that takes `most` tokens, and for which a named file has `file` tokens."""
+
+    def __init__(self, words: str, *, file: int, most: int, dialect: str = "openai") -> None:
+        super().__init__(words, dialect=dialect)
+        self.file, self.most = file, most
+
+    def size(self, body: Any) -> int:
+        return super().size(body) + self.file * any(name in json.dumps(body) for name in IS_NAMED_FILE)
+
+    def _answer(self, body: Any) -> str | Fault:
+        size = self.size(body)
+        return refusal(self.words, size, self.most) if size > self.most else "Noted."
+
+
+def question(dialect: str) -> list[dict[str, Any]]:
+    text = "What is in this file?"
+    return [
+        NAMED_FILES[dialect],
+        {"gemini": {"text": text}, "responses": {"type": "input_text", "text": text}}.get(
+            dialect, {"type": "text", "text": text}
+        ),
+    ]
+
+
+def failures_of(conv: Any) -> list[Failure]:
+    return [entry.body for entry in conv.log if isinstance(entry.body, Failure)]
+
+
+@pytest.mark.parametrize("dialect", NAMED_FILES)
+def test_a_file_by_id_or_url_that_alone_is_too_long_is_left_out_and_teaches_nothing(
+    dialect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = ServerOfFiles("both numbers", file=208_000, most=200_000, dialect=dialect)
+    with Conversation.open("memory:", "c", budget=100_000, dialect=dialect) as conv:
+        for _ in range(20):
+            conv.run(WISH * 20, provider=server.provider)
+        before = conv.window_usage.budget
+        assert conv.run(question(dialect), provider=server.provider, retry=AT_ONCE).failures == 1
+        with_file, without = server.last_sizes[-2:]
+        assert with_file - without == pytest.approx(208_000, abs=100), "the text stays"
+        assert (conv.view.learned_limits, conv.window_usage.budget) == ({}, before)
+        assert [(each.limit, each.used) for each in failures_of(conv)] == [(0, 0)]
+        assert conv.view.token_calibration.of_refusal == 0
+        assert conv.run("And now?", provider=server.provider).failures == 0
+    assert "file left out" in caplog.text
+    assert "requests have at most" not in caplog.text
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_nor_does_one_beside_which_less_text_has_room(words: str) -> None:
+    server = ServerOfFiles(words, file=9_000, most=12_000)
+    with Conversation.open("memory:", "c", budget=20_000) as conv:
+        conv.extend(history(40))
+        before = conv.window_usage.budget
+        assert conv.run(question("openai"), provider=server.provider, retry=AT_ONCE).failures >= 1
+        if words == "both numbers":
+            assert server.last_sizes[-1] > 0.75 * 12_000, "with the file, and with as much text as has room"
+        assert (conv.view.learned_limits, conv.window_usage.budget) == ({}, before)
+        assert {(each.limit, each.used) for each in failures_of(conv)} == {(0, 0)}
+
+
+def test_a_file_that_the_model_has_accepted_stays_if_a_new_one_is_too_long() -> None:
+    def answer(body: Any) -> str | Fault:
+        size = Server("both numbers").size(body) + 208_000 * ("file-2" in json.dumps(body))
+        return refusal("both numbers", size, 200_000) if size > 200_000 else "Noted."
+
+    provider = Scripted(then=answer)
+    with Conversation.open("memory:", "c", budget=100_000) as conv:
+        conv.run(question("openai"), provider=provider)
+        conv.run([{"type": "file", "file": {"file_id": "file-2"}}], provider=provider, retry=AT_ONCE)
+    assert "file-1" in json.dumps(provider.requests[-1])
+    assert "file-2" not in json.dumps(provider.requests[-1])
+
+
+def test_a_loop_of_ones_own_is_told_that_a_file_is_left_out() -> None:
+    with Conversation.open("memory:", "c", budget=100_000) as conv:
+        conv.extend(history(20))
+        conv.user(question("openai"))
+        conv.request()
+        decision = conv.failed(400, body=refusal("both numbers", 208_000, 200_000).body)
+        assert (decision.kind, decision.retry, decision.smaller) == ("overflow", True, True)
+        assert "file that only a URL or an id names" in decision.why
+        assert "file-1" not in json.dumps(dict(conv.request()))
+        assert conv.view.learned_limits == {}

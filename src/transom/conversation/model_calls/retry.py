@@ -19,7 +19,14 @@ from transom.errors import BudgetImpossible, InvalidSetting, ProviderError, is_n
 from transom.overflow import Overflow, classify
 from transom.redaction import without_keys
 from transom.wire.bound_reasoning import is_refusal
-from transom.wire.refused_parts import INTERNAL_ERROR, RefusedPart, refused_parts
+from transom.wire.media_tokens import NAMED_FILE
+from transom.wire.refused_parts import (
+    INTERNAL_ERROR,
+    RefusedPart,
+    files_of_unknown_size,
+    refused_parts,
+    since_last_reply,
+)
 from transom.wire.rendering import Request
 
 P = TypeVar("P")
@@ -90,7 +97,7 @@ class FailedAttempt(Struct, frozen=True, kw_only=True):
 
     `kind`, `text`: of the failure, for the log. `limit`, `used`, `stated`: of an overflow, as in `Failure`.
     `is_learned`: whether `limit` holds for all later requests to the model, or only for the attempts at this reply.
-    `left_out`: parts that the provider refused, which the next attempt is without.
+    `left_out`: parts that the provider refused, and files that alone are too long; the next attempt is without them.
     """
 
     kind: str
@@ -141,8 +148,9 @@ class Attempts(Generic[P]):
         self.refused: ProviderError | None = None
         """The error with which the present provider refused a request as too long; None if it did not."""
         self.at_most = 0
-        """The most tokens of the next request, because the present provider refused the size of one in bytes; 0 if it
-        did not. No limit is learned from that: it says nothing about the model."""
+        """The most tokens of the next request, because the present provider refused one that had too many bytes, or a
+        file whose tokens we do not know; 0 if it did not. No limit is learned from that: it says nothing about the
+        tokens of other requests."""
         self._contradiction = ""  # what to do if the newest refusal cannot be true
 
     @property
@@ -206,23 +214,28 @@ class Attempts(Generic[P]):
     def _after_overflow(self, said: Overflow, error: ProviderError, window: Window, text: str) -> FailedAttempt:
         self._overflows += 1
         self.refused, self._contradiction = error, _contradiction(said, window)
-        used = 0 if _has_more_beside(said, window) else said.used or 0  # else it would be learned as a ratio
-        limit, smaller = 0, self.max_tokens
+        unknown = files_of_unknown_size(window.view)
+        # else it would be learned as a ratio
+        used = 0 if unknown or _has_more_beside(said, window) else said.used or 0
+        limit, smaller, left_out = 0, self.max_tokens, list[RefusedPart]()
         if said.fix == "shrink_max_tokens":
             smaller = _smaller_answer(said, self.max_tokens)
+        elif self._overflows < OVERFLOW_ATTEMPTS and _are_too_long(unknown, said, window):
+            left_out = since_last_reply(unknown, window.view)
         else:
-            limit = _smaller_request(said, window, self._overflows)
+            limit = _smaller_request(said, window, self._overflows, has_unknown=bool(unknown))
         failed = FailedAttempt(
             kind="overflow",
             text=text,
             limit=limit,
             used=used,
             stated=_stated(said, window),
-            is_learned=said.measured_in == "tokens",
+            is_learned=said.measured_in == "tokens" and not unknown,
+            left_out=left_out,
         )
-        if self._overflows < OVERFLOW_ATTEMPTS and (limit or smaller != self.max_tokens):
+        if self._overflows < OVERFLOW_ATTEMPTS and (limit or left_out or smaller != self.max_tokens):
             self.max_tokens = smaller
-            self.at_most = self.at_most if failed.is_learned else limit
+            self.at_most = limit if limit and not failed.is_learned else self.at_most
             return failed
         if len(self._providers) > 1:
             return self._fall_back(failed)
@@ -238,21 +251,31 @@ def _has_reasoning(window: Window) -> bool:
     return any(isinstance(turn, Assistant) and turn.reasoning for turn in turns)
 
 
-def _smaller_request(said: Overflow, window: Window, attempt: int) -> int:
+def _are_too_long(files: Sequence[RefusedPart], said: Overflow, window: Window) -> bool:
+    """Whether these files of unknown size make the request too long, whatever else is left out: the tokens that are too
+    many are at least all that we count beside the files and the head."""
+    if not files or not said.used or not said.limit:
+        return False
+    conversation = window.size.tokens - window.view.head_size.tokens - NAMED_FILE * len(files)
+    return said.used - said.limit >= max(1.0, conversation * window.view.calibration)
+
+
+def _smaller_request(said: Overflow, window: Window, attempt: int, *, has_unknown: bool) -> int:
     """The tokens that the next request may have, as the planner will count them; less than this one had. 0 if not even
     the head fits them, or if they are a guess below `LEAST_GUESSED` and below half of the limit that was named.
 
     The planner's ratio goes up with this refusal, but not above `MAX_RATIO`: what is beyond that is taken from the
     limit. A limit alone proves nothing about the ratio, so without `used` the request shrinks by a share too. If the
-    provider has counted what the caller sends beside our request, that is subtracted, and the ratio stays.
+    provider has counted what the caller sends beside our request, or a file of unknown size (`has_unknown`), what is
+    too much is subtracted, and the ratio stays.
     """
     raw, known = max(1, window.size.tokens), window.view.calibration
     share = STRICTLY_LESS if said.used else SHRINK[min(attempt, len(SHRINK)) - 1]
-    if _has_more_beside(said, window):
-        ratio = known
+    if _has_more_beside(said, window) or (has_unknown and said.used):
+        ratio, smaller = known, int(share * raw * known)
         too_many = (said.used or 0) - (said.limit or 0)
         fits = int(STRICTLY_LESS * (raw * ratio - too_many)) if said.limit else 0
-        limit = fits if fits > 0 else int(share * raw * ratio)
+        limit = min(fits, smaller) if fits > 0 else smaller
     else:
         seen = (said.used or 0) / raw
         ratio = max(known, min(MAX_RATIO, seen))
