@@ -242,6 +242,16 @@ def test_an_unknown_id_lists_similar_ids(run, folder):
     assert error_line(run("explain", "shop", "--at", 0)) == "there is no call 0: shopping has 2, counted from 1"
 
 
+@pytest.mark.parametrize("more", [(), ("--html", "-")])
+def test_an_imported_conversation_without_calls_names_the_way_to_have_some(run, folder, more):
+    write_jsonl("chats.jsonl", {"id": "trip", "messages": chat(1)})
+    assert run("import", "chats.jsonl", "--store", "sqlite:///a.db")[0] == 0
+    assert error_line(run("explain", "trip", "--at", -1, *more, "--store", "a.db")) == (
+        "there is no call -1: trip was imported and has no calls; "
+        "`transom replay FILE` makes the calls that its file has"
+    )
+
+
 def test_a_long_id_is_named_by_its_ends(run, folder):
     names = [f"{letter}{'x' * 500}{letter}" for letter in "ab"]
     write_jsonl("chats.jsonl", *({"id": name, "messages": chat(1)} for name in names))

@@ -59,3 +59,40 @@ def test_one_conversation_as_json(run, store: str) -> None:
     assert [run["total"] for run in found["runs"].values()] == [307 + 12, 2]
     assert (found["total"]["total"], found["total"]["cost"]) == (used.total, None)
     assert found["total"]["agents"] == {"prompt": 10, "output": 2}
+
+
+MESSAGES = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "Hello."},
+    {"role": "user", "content": "And?"},
+    {"role": "assistant", "content": "Done."},
+]
+
+
+@pytest.mark.parametrize("command", ["import", "replay"])
+def test_the_cost_of_a_recorded_conversation_is_unknown(run, tmp_path, monkeypatch, command: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "chat.json").write_text(json.dumps({"messages": MESSAGES}))
+    assert run(command, "chat.json", "--store", "sqlite:///a.db")[0] == 0
+    lines = run("usage", "chat", "--store", "sqlite:///a.db")[1].splitlines()
+    assert lines[-2].split() == ["0", "0", "?", "?", "?", "?", "all"]
+    assert lines[-1] == "2 replies imported, replayed or appended: their usage is not kept and does not count"
+    total = json.loads(run("usage", "chat", "--store", "sqlite:///a.db", "--json")[1])["total"]
+    assert (total["cost"], total["recorded"]) == (None, 2)
+    assert " unknown " in run("conversations", "--full", "--store", "sqlite:///a.db")[1]
+    found = json.loads(run("conversations", "--full", "--json", "--store", "sqlite:///a.db")[1])
+    assert [one["cost"] for one in found["conversations"]] == [None]
+
+
+def test_the_cost_of_what_follows_recorded_replies_is_known(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    with transom.Conversation.from_messages(
+        MESSAGES, store="sqlite:///a.db", id="chat", budget=9_000, counter=WordCounter()
+    ) as conv:
+        conv.run("go", provider=Scripted("yes", count=lambda _: 100), prices=PRICES)
+        assert conv.usage.cost == conv.usage.dollars > 0
+    lines = run("usage", "chat", "--store", "sqlite:///a.db")[1].splitlines()
+    assert lines[-2].split()[-2:] == [f"${conv.usage.dollars:.4f}+", "all"]
+    assert lines[-1].startswith("2 replies imported, replayed or appended")

@@ -42,7 +42,7 @@ def _print_rows(console: Console, title: str, conversations: Sequence[StoredConv
         print_line(console, (f"{'entries':>9} {figures}{'last entry':<16} {'dialect':<10} id", "bold"))
     for one in conversations:
         last = "" if one.last is None else minute_of(one.last)
-        cost = "" if one.cost is None else f"${one.cost:.4f}"
+        cost = f"${one.cost:.4f}" if one.cost is not None else "" if one.damaged else "unknown"
         figures = f"{one.calls or 0:>7,} {decimal(one.size or 0):>9} {cost:>9} " if full else ""
         entries = "damaged" if one.entries is None else f"{one.entries:,}"
         line = f"{entries:>9} {figures}{last:<16} {one.dialect or '':<10} "

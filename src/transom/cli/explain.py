@@ -39,6 +39,7 @@ from transom.evaluation.explanations import (
     two_counts,
 )
 from transom.evaluation.missing_names import MissingNames, missing_names
+from transom.importers.logs.import_mark import newest_mark
 from transom.stores import StoredLog
 from transom.tokenizer import o200k
 from transom.wire.dialects import counter_of_log
@@ -104,6 +105,8 @@ def run(options: Explain) -> int:
     if options.html is not None and options.json:
         raise InvalidSetting("--json is for programs and --html is for people: use one of them")
     with open_log(options.store, options.id) as log:
+        if options.at is not None:
+            _must_have_calls(log, options.at)
         if options.html is not None:
             with at_work("making the page"):
                 page = _html(log, options.at)
@@ -118,6 +121,13 @@ def run(options: Explain) -> int:
         print_explained(console, result, every=options.every)
         print_next(console, _next_commands(result, options))
     return 0
+
+
+def _must_have_calls(log: StoredLog, at: int) -> None:
+    """Raise InvalidSetting with the way out if the log was imported and has no calls."""
+    if not sent_requests(log) and newest_mark(log) is not None:
+        replay = f"`{program_name()} replay FILE` makes the calls that its file has"
+        raise InvalidSetting(f"there is no call {at}: {shorten(log.name)} was imported and has no calls; {replay}")
 
 
 def _write_page(page: str, out: Path) -> None:

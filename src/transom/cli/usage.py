@@ -75,6 +75,12 @@ def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: Total
         table.add_row(*_figures(usage), one_line(name))
     table.add_row(*_figures(total), "all", style="bold")
     console.print(table)
+    if total.recorded:
+        print_wrapped(
+            console,
+            f"{counted(total.recorded, 'reply', 'replies')} imported, replayed or appended: their usage is not kept "
+            "and does not count",
+        )
     if any(_says_nothing(usage) for usage in totals.values()):
         print_wrapped(console, "?: the provider reported no tokens for these requests")
     beside = {"failed requests": total.failed, "summaries": total.summaries, "sub-agents": total.agents}
@@ -86,11 +92,11 @@ def _print(title: str, what: str, totals: Mapping[str, TotalUsage], total: Total
 def _figures(usage: TotalUsage) -> list[str]:
     """Return what stands below `HEADS`."""
     tokens = usage.all_tokens
-    cost = f"${usage.dollars:,.4f}" if usage.dollars or not usage.unpriced else "?"
-    if usage.unpriced and usage.dollars:
+    cost = f"${usage.dollars:,.4f}" if usage.dollars or usage.cost is not None else "?"
+    if (usage.unpriced or usage.recorded) and usage.dollars:
         cost += "+"
     counts = [f"{number:,}" for number in (tokens.prompt, tokens.cached, tokens.output)]
-    shown = ["?"] * len(counts) if _says_nothing(usage) else counts
+    shown = ["?"] * len(counts) if _says_nothing(usage) or (usage.is_unknown and not usage.total) else counts
     return [f"{usage.requests:,}", f"{usage.failures:,}", *shown, cost]
 
 

@@ -45,6 +45,9 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
     """The cost in US dollars of everything whose price is known."""
     unpriced: int = 0
     """How many of these requests, summaries and sub-agents have a cost that is not known."""
+    recorded: int = 0
+    """Replies that no request of this conversation brought: they were imported, replayed, or appended by the caller,
+    without usage. What they took is not known, and is in no other field."""
 
     @property
     def total(self) -> int:
@@ -58,8 +61,13 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
 
     @property
     def cost(self) -> float | None:
-        """The cost in US dollars; None if the cost of a part is not known."""
-        return None if self.unpriced else self.dollars
+        """The cost in US dollars; None if the cost of a part is not known, or if all replies are `recorded`."""
+        return None if self.unpriced or self.is_unknown else self.dollars
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether there are replies, but nothing is known of what they took, as in an imported conversation."""
+        return bool(self.recorded) and not (self.requests or self.failures or self.dollars or self.unpriced)
 
     def plus(self, other: TotalUsage) -> TotalUsage:
         """The sum of both, field by field."""
@@ -78,8 +86,8 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
         """
         body, meta = entry.body, entry.meta or _NO_META
         if isinstance(body, Assistant):
-            if body.answers is None and body.usage is None:  # it came without a request of ours
-                return self
+            if body.usage is None and (body.answers is None or meta.source is not None):  # no provider was asked
+                return replace(self, recorded=self.recorded + 1)
             return self._billed("tokens", body.usage or Usage(), meta.cost, requests=self.requests + 1)
         if isinstance(body, Failure):
             return self if body.failure == SUB_AGENT and not agents else self._plus_failure(body, meta.cost)
@@ -103,7 +111,7 @@ class TotalUsage(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True
         return replace(self, **{kind: getattr(self, kind).plus(usage)}, **money, **counts)
 
     def _combined(self, other: TotalUsage, sign: int) -> TotalUsage:
-        numbers = ("requests", "failures", "tool_calls", "dollars", "unpriced")
+        numbers = ("requests", "failures", "tool_calls", "dollars", "unpriced", "recorded")
         tokens = ("tokens", "failed", "summaries", "agents")
         return TotalUsage(
             **{name: getattr(self, name) + sign * getattr(other, name) for name in numbers},

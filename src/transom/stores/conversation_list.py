@@ -39,7 +39,8 @@ class StoredConversation(Struct, frozen=True, kw_only=True):
     A full description reads all entries, and so finds all damage. Only in a full one are the other fields not None:
 
     - `calls`: how many requests were sent. `size`: the bytes of its entries, encoded. `cost`: what its own requests
-      cost, without those of its sub-agents, in US dollars, as far as prices are known; None if no price is known.
+      cost, without those of its sub-agents, in US dollars, as far as prices are known; None if no price is known,
+      or if all its replies were imported or replayed.
     """
 
     id: str

@@ -244,7 +244,8 @@ class Usage(Struct, frozen=True, kw_only=True):
 
     With an ID: those of one conversation, by run, with its summaries and sub-agents. Without: those of each
     conversation of the store, or of a user; there a sub-agent is a conversation of its own. A cost with a + is not
-    whole: the price of a part is not known. Exit code 1 if a conversation is damaged and does not count.
+    whole: the price of a part is not known. Imported and replayed replies have no usage: their tokens and cost are
+    "?". Exit code 1 if a conversation is damaged and does not count.
     """
 
     id: Annotated[
