@@ -181,6 +181,8 @@ class ChatTools:
         it: it has a null character or half a surrogate pair, or its links lead back to it."""
         try:
             found = (self._folder / path).resolve()
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                found.stat()  # since Python 3.13 `resolve` does not raise for links that lead back
         except (OSError, ValueError, RuntimeError) as error:
             raise ToolError(f"{path!r} is no path: {error}") from None
         if not found.is_relative_to(self._folder):
