@@ -207,14 +207,15 @@ def folder_with_a_conversation(tmp_path, monkeypatch):
 def test_a_format_that_is_no_name_is_refused(folder_with_a_conversation, name):
     store = MemoryStore()
     list(import_file("chat.json", store))
-    for use in (
-        lambda: read("chat.json", name),
-        lambda: import_file("chat.json", store, format=name),
-        lambda: export(store.open("chat"), name),
+    written = [each for each, about in FORMATS.items() if about.written]
+    for use, known in (
+        (lambda: read("chat.json", name), FORMATS),
+        (lambda: import_file("chat.json", store, format=name), FORMATS),
+        (lambda: export(store.open("chat"), name), written),
     ):
         with pytest.raises(InvalidSetting) as raised:
             use()
-        assert str(raised.value) == f"unknown format {name!r}: there are {', '.join(FORMATS)}"
+        assert str(raised.value) == f"unknown format {name!r}: there are {', '.join(known)}"
 
 
 @pytest.mark.parametrize("log", [None, "chat", io.BytesIO()])

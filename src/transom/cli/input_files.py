@@ -11,6 +11,7 @@ from pathlib import Path
 from transom.cli.streams import counted, one_line, print_notice
 from transom.errors import InvalidMessage, InvalidSetting, listed
 from transom.importers import FORMATS, Reader, Recorded, read
+from transom.importers.lone_results import remark_on_results
 from transom.wire.dialect import Placed
 
 STDIN = Path("-")
@@ -52,7 +53,8 @@ def readable_conversations(records: Iterable[Recorded], file: Path) -> Iterator[
     """Yield each conversation of `records` with the facts that follow its leading instructions, each fact with the
     position of its message.
 
-    `file`: where the conversations are from. A conversation without messages is skipped, with a notice on stderr. So is
+    `file`: where the conversations are from. A notice on stderr says how many tool results answer no open call. A
+    conversation without messages is skipped, with a notice on stderr. So is
     one with a message that its dialect does not allow, if `file` is a folder; in a single file it raises
     InvalidMessage.
     """
@@ -67,6 +69,8 @@ def readable_conversations(records: Iterable[Recorded], file: Path) -> Iterator[
         if not record.messages:
             print_notice(f"{record.source}: skipped, {record.id} has no messages")
             continue
+        if remark := remark_on_results(fact for _, fact in facts):
+            print_notice(f"{record.source}: {remark}")
         yield record, facts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import chain, count, islice
@@ -26,6 +26,7 @@ from transom.importers.logs.import_session import (
     whole_lines,
 )
 from transom.importers.logs.imported_log import ImportedLog, New
+from transom.importers.lone_results import remark_on_results
 from transom.importers.open_file import SUBAGENTS, checked_source, files_in, is_zip, on_disk, opened, stem_of
 from transom.importers.read import Reader, ignore, session_in, skipped_file
 from transom.importers.recognise import OnSkip, ReadOptions
@@ -122,6 +123,16 @@ def import_file(
     return job.run(path_or_file)
 
 
+def _conversations_in(path: Path, options: ReadOptions) -> Iterator[object]:
+    """Yield something for each conversation that the import of this file would make. Of a session only the beginning is
+    read."""
+    kind = ""
+    if not is_zip(path):
+        with opened(path) as file:
+            kind = session_in(file, options)
+    yield from [kind] if kind else Reader(path, options)
+
+
 class _FileImport(Struct, kw_only=True):
     """One call of `import_file`. `names`: the conversations that it has imported; `in_folder`: the source is a
     folder."""
@@ -143,6 +154,8 @@ class _FileImport(Struct, kw_only=True):
             return
         paths = files_in(source)  # if a session's own lines have a subagent too, the subagent's file is refused
         self.in_folder = True
+        if self.id is not None:
+            self._must_have_one(paths)
         for number, path in enumerate(paths):
             try:
                 yield from self._import(path, str(path), self._progress_of(str(path), number, len(paths)))
@@ -152,6 +165,16 @@ class _FileImport(Struct, kw_only=True):
                 if self.id is not None:
                     raise
                 self.on_skip(f"{path}: skipped, {problem}")
+
+    def _must_have_one(self, paths: Sequence[Path]) -> None:
+        """Raise InvalidSetting if the files of a folder hold several conversations, before one of them is stored."""
+        options, found = ReadOptions(format=self.format, on_skip=ignore), 0
+        for path in paths:
+            with suppress(InvalidMessage):
+                for _ in _conversations_in(path, options):
+                    found += 1
+                    if found > 1:
+                        raise InvalidSetting(_SEVERAL)
 
     def _progress_of(self, label: str, number: int = 0, files: int = 1) -> Callable[[float], None]:
         """A function that takes the share of file `number` that is done, and tells the share of all `files`."""
@@ -273,7 +296,7 @@ class _FileImport(Struct, kw_only=True):
         title = self._take_name(record.id, stem, fits)
         log = opened_log(self.store.open(title))
         log.add(new)
-        remarks = self._renamed(record.id)
+        remarks = [*self._renamed(record.id), *filter(None, [remark_on_results(fact for _, fact in placed)])]
         if log.goes_on():
             remarks.append("the file is shorter than what was imported before; nothing was changed")
         else:

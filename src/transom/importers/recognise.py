@@ -29,6 +29,7 @@ from transom.importers.sessions.claude_code import ClaudeCodeReader
 from transom.importers.sessions.pi import PiReader
 from transom.importers.sessions.session_reader import (
     Said,
+    SessionEvent,
     SessionReader,
     SystemPrompt,
     accepted_messages,
@@ -36,7 +37,7 @@ from transom.importers.sessions.session_reader import (
     subagent_name,
 )
 from transom.wire.dialects import dialect_named
-from transom.wire.fields import as_dict, kind_of
+from transom.wire.fields import as_dict, kind_of, text
 from transom.wire.frameworks import langchain_json
 
 OnSkip = Callable[[str], None]
@@ -194,7 +195,13 @@ def session(kind: str, values: Iterable[object], where: str, name: str, options:
     said: dict[str, list[Said]] = {}
     system: str | None = None
     lines = events_of(kind, values, where, options)
-    events = [*chain.from_iterable(map(reader.feed, lines))]
+    events: list[SessionEvent] = []
+    broken = 0
+    for line in lines:
+        events += reader.feed(line)
+        broken += _is_broken(line)
+    if broken:
+        options.on_skip(f"{where}: {broken:,} broken line{' holds' if broken == 1 else 's hold'} no message")
     for event in (*events, *reader.flush()):
         if isinstance(event, SystemPrompt):
             system = event.text
@@ -223,6 +230,16 @@ def session(kind: str, values: Iterable[object], where: str, name: str, options:
             injected=frozenset(at for at, each in enumerate(kept) if each.injected),
             compactions={at: each.left_with for at, each in enumerate(kept) if each.left_with},
         )
+
+
+def _is_broken(line: object) -> bool:
+    """Whether a line of a session is no object, or should have a message of the user or the model and has none."""
+    fields = as_dict(line)
+    kind = text(fields, "type")
+    if kind == "response_item":
+        return not isinstance(fields.get("payload"), dict)
+    said = as_dict(fields.get("message")).get("content")
+    return not fields or (kind in {"user", "assistant"} and not isinstance(said, (str, list)))
 
 
 def wrong_format(where: str, wanted: str, value: object) -> UnrecognisedError:

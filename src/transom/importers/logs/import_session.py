@@ -18,6 +18,7 @@ from transom.core.entry import Meta
 from transom.core.message import Head, User
 from transom.errors import InvalidMessage, listed
 from transom.importers.logs.imported_log import ImportedLog, New
+from transom.importers.lone_results import LoneResults
 from transom.importers.open_file import NOT_ENDED, FileLine, OpenFile, opened, parsed
 from transom.importers.recognise import SESSIONS, OnSkip
 from transom.importers.recorded import FORMATS
@@ -131,11 +132,12 @@ class SessionFacts:
 
     While lines are read, it counts. `lines`: those that are not blank; `read`: all lines; `size`: their bytes;
     `beside`: the lines that hold no message, by their type ("broken" if they are not JSON); `taken_back`: messages that
-    the user took back.
+    the user took back. `results`: by branch, the tool results that answer no open call.
     """
 
     def __init__(self, scanned: ScannedSession, *, ends: AbstractSet[int], on_skip: OnSkip) -> None:
         self.beside = Counter[str]()
+        self.results: dict[str, LoneResults] = {}
         self.lines = self.read = self.size = self.taken_back = 0
         self._scanned, self._ends, self._on_skip = scanned, ends, on_skip
         self._dialect = dialect_named(FORMATS[scanned.format].dialect)
@@ -202,6 +204,8 @@ class SessionFacts:
             meta = Meta(include_in_context=not gone, injected=injected) if gone or injected else None
             out.append(New(body=fact, at=said[at].at, meta=meta))
         if facts:
+            shown = (one.body for one in out if one.meta is None or one.meta.include_in_context)
+            self.results.setdefault(branch, LoneResults()).add(shown)
             self._roles[branch] = str(said[facts[-1][0]].message.get("role"))
         return out
 
@@ -245,7 +249,7 @@ def import_lines(
 
 def remarks_on(facts: SessionFacts, logs: dict[str, ImportedLog], main: str) -> Iterator[str]:
     """Yield remarks on an imported session, for people, one for each kind: lines without a message, messages that the
-    user took back, and subagents."""
+    user took back, results that answer no open call, and subagents."""
     if facts.beside.total():
         kinds = [f"{kind[:40]} {many:,}" for kind, many in facts.beside.most_common() if many]
         shown = listed(kinds, MOST_TYPES, "more type" if len(kinds) == MOST_TYPES + 1 else "more types")
@@ -253,6 +257,7 @@ def remarks_on(facts: SessionFacts, logs: dict[str, ImportedLog], main: str) -> 
     if facts.taken_back:
         taken = "1 message was" if facts.taken_back == 1 else f"{facts.taken_back:,} messages were"
         yield f"{taken} taken back by the user: stored, and never sent"
+    yield from filter(None, (each.remark() for each in facts.results.values()))
     if shown := sum(log.shown_before for log in logs.values()):
         them = (
             ("1 message was", "it had", "it is") if shown == 1 else (f"{shown:,} messages were", "they had", "they are")
