@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,21 @@ def test_messages_that_were_taken_back_make_a_fork() -> None:
     assert len(names) == 2
     said = [entry.body for entry in session.conversation.log.read() if isinstance(entry.body, (User, Assistant))]
     assert [each.parts for each in said] == [(Text("Count."),), (Text("Ten."),), (Text("In French?"),)]
+
+
+def test_replies_that_the_framework_stores_in_another_form_keep_the_folds() -> None:
+    session, history, sent, breaks = sessions(budget=4_000, readback=False).session("trip"), [], [], []
+    for turn in range(60):
+        history.append(HumanMessage(f"Question {turn}: " + "word " * 100))
+        call = session.begin(history)
+        now = [message.text for message in call.messages]
+        if now[: len(sent)] != sent:
+            breaks.append(turn)
+        sent = now
+        call.observe(AIMessage(f"Answer {turn}"))
+        history.append(AIMessage(f"<p>Answer {turn}</p>"))
+    assert len(breaks) > 3
+    assert not any(after - before == 1 for before, after in pairwise(breaks))
 
 
 def test_the_fork_is_found_again_by_another_process(tmp_path: Path) -> None:

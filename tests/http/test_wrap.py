@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from typing import Any
 
 import anthropic
@@ -25,7 +26,7 @@ from transom.core.message import Failure
 from transom.errors import InvalidSetting
 from transom.http import Gateway, Transport
 from transom.providers.scripted import Fault, Scripted
-from transom.stores import MemoryStore, open_store
+from transom.stores import MemoryStore, open_store, usage_by_conversation
 
 BUDGET, LIMIT, STEPS = 9_000, 6_000, 14
 
@@ -267,6 +268,57 @@ def test_an_edited_message_is_a_fork() -> None:
         assert server.requests[-1][1]["messages"][-1]["content"] == "second"
     first, fork = store.names()
     assert (first, fork.partition("@")[0]) == ("talk", "talk")
+
+
+class Windows:
+    """A server that answers each request with "Answer 1", "Answer 2", …, and the messages of each."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[Any]] = []
+        self.http = httpx2.Client(transport=httpx2.MockTransport(self._answer))
+
+    def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append(json.loads(request.content)["messages"])
+        said = {"role": "assistant", "content": f"Answer {len(self.sent)}"}
+        usage = {"prompt_tokens": len(request.content) // 4, "completion_tokens": 5, "total_tokens": 0}
+        choice = {"index": 0, "message": said, "finish_reason": "stop"}
+        reply = {"id": "r", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+        return httpx2.Response(200, json={**reply, "usage": usage})
+
+    def compactions(self) -> list[int]:
+        """The index of each request that does not begin with all messages of the one before."""
+        pairs = enumerate(pairwise(self.sent), 1)
+        return [at for at, (before, now) in pairs if now[: len(before)] != before]
+
+
+def test_replies_stored_in_another_form_keep_the_folds() -> None:
+    store, server = MemoryStore(), Windows()
+    given = openai.OpenAI(api_key="k", base_url="http://localhost/v1", http_client=server.http)
+    client, talk = transom.wrap(given, store=store, budget=4_000, session="talk"), []
+    for turn in range(60):
+        talk.append({"role": "user", "content": f"Question {turn}: " + "word " * 100})
+        reply = client.chat.completions.create(model="m", messages=talk).choices[0].message.content
+        talk.append({"role": "assistant", "content": f"<p>{reply}</p>"})
+    compactions = server.compactions()
+    assert len(compactions) > 3
+    assert not any(after - before == 1 for before, after in pairwise(compactions))
+    assert server.sent[-1][-3:] == talk[-4:-1]
+    usage = usage_by_conversation(store).values()
+    assert (sum(each.requests for each in usage), sum(each.failures for each in usage)) == (60, 0)
+
+
+def test_a_reply_that_is_asked_for_again_and_again_has_the_same_window() -> None:
+    store, server = MemoryStore(), Windows()
+    given = openai.OpenAI(api_key="k", base_url="http://localhost/v1", http_client=server.http)
+    client, talk = transom.wrap(given, store=store, budget=4_000, session="talk"), []
+    while not server.compactions():
+        talk.append({"role": "user", "content": f"Question {len(talk)}: " + "word " * 100})
+        reply = client.chat.completions.create(model="m", messages=talk).choices[0].message.content
+        talk.append({"role": "assistant", "content": reply})
+    for _ in range(4):
+        client.chat.completions.create(model="m", messages=talk[:-1])
+        assert server.sent[-1] == server.sent[-2]
+    assert all(name.partition("@")[0] == "talk" for name in store.names())
 
 
 def test_a_limit_is_learned_once_for_all_conversations_of_a_client() -> None:

@@ -219,7 +219,7 @@ class Session:
             branches.remove(best)
         else:
             best = Branch(
-                best.conversation.fork(at=best.last_common) if best.common else self._begun(), self._of.format
+                best.conversation.fork(at=best.end_of_fork) if best.common else self._begun(), self._of.format
             )
             best.read(messages)
         branches.append(best)

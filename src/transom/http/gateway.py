@@ -41,7 +41,7 @@ from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.prefix_index import KnownPrefix, prefix_index
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.frameworks.framework_format import is_said
+from transom.wire.frameworks.framework_format import end_of_fork, is_said
 
 OnError = Literal["pass", "fail"]
 
@@ -206,7 +206,7 @@ class Gateway:
                 by_outline = False
                 continue
             try:
-                found = self._go_on(match.place, body, requester)
+                found = self._go_on(match.place, match.new, body, requester)
             except UnknownLog:  # it was forgotten, perhaps by another process
                 self.matcher.forget(match.place.name)
                 continue
@@ -289,8 +289,11 @@ class Gateway:
 
     # ---- private
 
-    def _go_on(self, place: KnownPrefix, body: CallBody, requester: Requester) -> OpenConversation | None:
-        """The conversation at this place, or a fork of it; None if a new one must begin. Raises UnknownLog."""
+    def _go_on(
+        self, place: KnownPrefix, new: Sequence[Fact], body: CallBody, requester: Requester
+    ) -> OpenConversation | None:
+        """The conversation at this place, or a fork of it, for a list that goes on with the `new` facts; None if a new
+        one must begin. Raises UnknownLog."""
         opened = self._take(place.name)
         if opened is not None and (entered := self._enter_when_free(opened, place.length, body, requester)):
             return entered
@@ -299,11 +302,14 @@ class Gateway:
             raise UnknownLog(f"conversation {quote(place.name)} is shorter than it was")
         if not any(isinstance(entry.body, Assistant) for entry in log.read(0, place.length)):
             return None
-        name = f"{_END_OF_FORK.sub('', place.name)}@{place.length - 1}-{secrets.token_hex(3)}"
-        fork_log(self.store, log, at=place.length - 1, name=name)
+        has_result = bool(new) and isinstance(new[0], ToolResult)  # its call may be closed behind this place
+        at = place.length - 1 if has_result else end_of_fork(log, place.length)
+        name = f"{_END_OF_FORK.sub('', place.name)}@{at}-{secrets.token_hex(3)}"
+        fork_log(self.store, log, at=at, name=name)
         fork = self._take(name)
         assert fork is not None
         self._prepare(fork, body, requester)
+        fork.length = place.length
         return fork
 
     def _enter_when_free(

@@ -18,6 +18,8 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from transom.core.entry import Sent
+from transom.core.log import Log
 from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult, User
 from transom.core.unit import Unit
 from transom.core.view import View
@@ -210,6 +212,24 @@ def is_said(fact: object) -> bool:
     """Whether a fact may come from a framework: a message of the user or the model, an instruction, or a real
     result."""
     return isinstance(fact, (User, Assistant, Instruction)) or (isinstance(fact, ToolResult) and not fact.synthetic)
+
+
+def end_of_fork(log: Log, length: int) -> int:
+    """The last entry that a fork has of a log, for a list of messages that has its first `length` entries, and goes on
+    with another message than the log.
+
+    A program may store each reply in another form than it came. So if a reply comes next in the log, the fork also has
+    the edits that were made for the request of that reply: without them each such reply would take back a fold, and the
+    prompt cache would be lost. The fork does not have that request, because its reply is billed to the source.
+    """
+    end = length
+    for seq in range(length, len(log)):
+        body = log[seq].body
+        if isinstance(body, Sent):
+            end = seq
+        elif is_said(body):
+            return end - 1 if isinstance(body, Assistant) else length - 1
+    return length - 1
 
 
 def key_of(fact: Fact) -> Key:
