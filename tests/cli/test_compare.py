@@ -245,6 +245,23 @@ def test_the_first_table_has_what_people_ask_and_a_verdict(run, monkeypatch):
     )
 
 
+def test_a_policy_that_refuses_calls_has_no_cost_in_dollars(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    write_jsonl("chats.jsonl", {"id": "one", "messages": chat_about_files(20)})
+    args = ("--budget", 3_000, "--policies", "sliding,passthrough", "--priced-by", "openai:gpt-5")
+    found = compared(run, *args)[1]
+    assert found["sliding"]["dollars"] == found["sliding"]["dollars_of_sent_calls"] > 0
+    refusing = found["passthrough"]
+    assert (refusing["dollars"], refusing["dollars_of_everything"]) == (None, None)
+    assert refusing["refused"]
+    assert refusing["dollars_of_sent_calls"] > 0
+    out = run("compare", "chats.jsonl", "--jobs", 1, *args)[1]
+    (row,) = (line.split() for line in out.splitlines() if line.startswith(" passthrough"))
+    assert not any("$" in cell for cell in row)
+    said = f"passthrough has no cost: it refuses {refusing['refused']} of {refusing['calls']} calls; the others cost $"
+    assert said in " ".join(out.split())
+
+
 def test_costs_in_dollars(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "150")
     write_jsonl("chats.jsonl", {"id": "one", "messages": chat(12)})
@@ -254,6 +271,7 @@ def test_costs_in_dollars(run, monkeypatch):
         (3.75 * (one["tokens"] - one["shared_tokens"]) + 0.3 * one["shared_tokens"]) / 1e6
     )
     assert f" ${one['dollars']:.2f} " in run("compare", "chats.jsonl", "--jobs", 1, *args)[1]
+    assert one["dollars_of_sent_calls"] == one["dollars"]
     code, _, err = run("compare", "chats.jsonl", "--budget", 3_000, "--priced-by", "nobody:m")
     assert code == 2
     assert err == "transom: --priced-by: the prices of 'nobody:m' are not known: a model is named as provider:model\n"

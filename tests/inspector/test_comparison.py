@@ -57,6 +57,13 @@ def test_costs_are_in_dollars_where_the_prices_of_the_model_are_known(store, ent
     assert [row["dollars"] for row in whole(client, model="openai:no-such")["rows"]] == [None] * 4
 
 
+def test_a_policy_that_refuses_calls_has_no_cost_in_dollars(store, enter):
+    fill(store, turns=12)
+    rows = whole(enter(), model="openai:gpt-5")["rows"]
+    assert {bool(row["figures"]["refused"]) for row in rows} == {True, False}
+    assert all((row["dollars"] is None) == bool(row["figures"]["refused"]) for row in rows)
+
+
 @pytest.mark.parametrize(
     ("given", "line"),
     [

@@ -203,12 +203,18 @@ def _priced_by(model: str | None) -> TokenPrices | None:
 
 
 def in_dollars(one: Compared, prices: TokenPrices | None) -> dict[str, float | None]:
-    """Return two fields of --json, in US dollars: `dollars`, what the input of all requests costs, and
-    `dollars_of_everything`, what it would cost if each request had the whole history. Both are None without prices."""
-    if prices is None:
-        return {"dollars": None, "dollars_of_everything": None}
-    unit = prices.input / 1_000_000
-    return {"dollars": one.model_cost.paid * unit, "dollars_of_everything": one.model_cost.everything * unit}
+    """Return three fields of --json, in US dollars: `dollars`, what the input of all requests costs;
+    `dollars_of_everything`, what it would cost if each request had the whole history; `dollars_of_sent_calls`, the
+    first without refused calls. The first two are None if calls were refused, because the dollars of fewer calls cannot
+    be compared. All are None without prices."""
+    unit = 0.0 if prices is None else prices.input / 1_000_000
+    sent, everything = one.model_cost.paid * unit, one.model_cost.everything * unit
+    is_whole = prices is not None and not one.stats.refused
+    return {
+        "dollars": sent if is_whole else None,
+        "dollars_of_everything": everything if is_whole else None,
+        "dollars_of_sent_calls": None if prices is None else sent,
+    }
 
 
 def _print_table(results: Results, options: Compare, prices: TokenPrices | None, *, has_reasoning: bool) -> None:
@@ -220,6 +226,11 @@ def _print_table(results: Results, options: Compare, prices: TokenPrices | None,
     print_figures(
         console, "policy", [*values.items()], list(_shown(values, options, prices, has_reasoning=has_reasoning))
     )
+    for name, one in results.items():
+        stats, dollars = one.stats, in_dollars(one, prices)["dollars_of_sent_calls"]
+        if dollars is not None and stats.refused:
+            calls = f"it refuses {stats.refused:,} of {stats.calls:,} calls; the others cost ${dollars:,.2f}"
+            print_wrapped(console, f"{name} has no cost: {calls}.")
     if options.all and any(row[REFUSED.name] for row in values.values()):
         console.print("Refused calls are counted in no other column but calls.", style="dim")
     more = "" if options.all else "More figures: --all. "

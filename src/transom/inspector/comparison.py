@@ -42,7 +42,8 @@ class ComparedRow(Struct, frozen=True, kw_only=True):
     """One policy in a context window of `tokens`.
 
     `figures`: by name, what `verdict` judges a policy by; their `cost` is a share of what sending the whole history
-    costs. `dollars`: the price of all input tokens; None if no price is known. Both are None until all calls of this
+    costs. `dollars`: the price of all input tokens; None if no price is known, or if calls were
+    refused, since the dollars of fewer calls cannot be compared. Both are None until all calls of this
     row are replayed.
     """
 
@@ -122,7 +123,9 @@ class Comparison:
                 self._points.append((index, None if call.window is None else call.window.tokens))
                 yield call
             found = judge.result(relative)
-            price = None if self._prices is None else found.model_cost.paid * self._prices.input / 1_000_000
+            price = None
+            if self._prices is not None and not found.stats.refused:  # the dollars of fewer calls cannot be compared
+                price = found.model_cost.paid * self._prices.input / 1_000_000
             self._rows[index] = ComparedRow(policy=row.policy, tokens=row.tokens, figures=figures(found), dollars=price)
             self._results[f"{row.policy} in {row.tokens:,} tokens" if several else row.policy] = found
 

@@ -112,7 +112,8 @@ COST = Figure(
     "cost",
     "cost",
     "cost",
-    "Price of the input of all requests with prompt caching, in dollars by the prices of --priced-by; without it, "
+    "Price of the input of all requests with prompt caching, in dollars by the prices of --priced-by (none if calls "
+    "are refused, as fewer calls cost less); without it, "
     "relative to sending the whole history, with Anthropic's prices (1.00).",
     ".2f",
 )

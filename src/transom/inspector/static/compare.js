@@ -164,7 +164,7 @@ function Verdict({ rows, figures, onTry }) {
   const looks = styles(rows);
   const shown = (row, name) => {
     if (!row.figures) return "…";
-    if (name === "cost" && row.dollars != null) return money(row.dollars);
+    if (name === "cost" && rows.some((one) => one.dollars != null)) return row.dollars == null ? "–" : money(row.dollars);
     const value = row.figures[name];
     return value == null ? "–" : name === "refused" ? number(value) : percent(value);
   };
