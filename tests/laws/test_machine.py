@@ -27,7 +27,7 @@ from transom.core.plan import plan
 from transom.core.plan_request import PlanRequest, WindowOptions
 from transom.core.reducer import build_view
 from transom.policies import policy_named
-from transom.stores import base
+from transom.stores import leases
 from transom.testing.fakes import FakeClock, WordCounter
 from transom.testing.view_appearance import appearance_of
 from transom.wire.openai import violations
@@ -159,7 +159,7 @@ class ConversationMachine(RuleBasedStateMachine):
         if politely:
             self.conv.close()
         else:  # as after a crash: nothing was said goodbye to, and another process opens the file
-            base._token.cache_clear()
+            leases._token.cache_clear()
         self.conv = self.opened()
 
     @rule(state=st.sampled_from([{}, {"mode": "plan"}, {"mode": "act", "goal": "green tests " * 8}]))
