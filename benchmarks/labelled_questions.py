@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from transom import render
 from transom.conversation.conversation import Conversation
-from transom.conversation.render_window import render
 from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.core.entry import Entry

@@ -1,8 +1,8 @@
 """A branch: one log of a session beside the framework's list of messages.
 
 Before each model call the list is compared with the log (`Branch.read`), and what is new is logged (`Branch.take`). Two
-messages are equal if they say the same (`key_of` in `wire.frameworks.framework_format`), whatever the framework added
-to them since. Results of tools are compared by their calls, and not by their order or their text.
+messages are equal if they say the same (`wire.same_message.key_of`), whatever the framework added to them since.
+Results of tools are compared by their calls, and not by their order or their text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from transom.core.trims import apply_trim, trims_of_entry
 from transom.core.view import View
 from transom.wire.fields import loaded
 from transom.wire.frameworks import FrameworkFormat, Piece
-from transom.wire.frameworks.framework_format import Key, end_of_fork, is_said, key_of
+from transom.wire.same_message import Key, fork_point, is_said, key_of
 
 
 class _Said(NamedTuple):
@@ -70,14 +70,14 @@ class Branch:
         return len(self._logged) > 1
 
     @property
-    def end_of_fork(self) -> int:
+    def fork_point(self) -> int:
         """The seq of the last entry that a fork for the list has: the last one that the list and the log have in
         common, results included; and behind it the edits that were made for the log's next reply. By the last
         `read`."""
         logged, listed = self._logged[self.common], self._listed[self.common]
         last = max([logged.at, *(seq for call, seq in logged.results.items() if call in listed.results)])
         has_result = not listed.results.keys() <= logged.results.keys()  # its call may be closed behind this place
-        return last if has_result else end_of_fork(self.conversation.log, last + 1)
+        return last if has_result else fork_point(self.conversation.log, last + 1)
 
     def _catch_up(self) -> None:
         """Read what was logged since the last time."""

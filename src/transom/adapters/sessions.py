@@ -218,9 +218,7 @@ class Session:
         if best.goes_on:
             branches.remove(best)
         else:
-            best = Branch(
-                best.conversation.fork(at=best.end_of_fork) if best.common else self._begun(), self._of.format
-            )
+            best = Branch(best.conversation.fork(at=best.fork_point) if best.common else self._begun(), self._of.format)
             best.read(messages)
         branches.append(best)
         return best

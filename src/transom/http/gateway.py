@@ -41,7 +41,7 @@ from transom.stores import Store, StoredLog, fork_log, open_store
 from transom.stores.prefix_index import KnownPrefix, prefix_index
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.frameworks.framework_format import end_of_fork, is_said
+from transom.wire.same_message import fork_point, is_said
 
 OnError = Literal["pass", "fail"]
 
@@ -303,7 +303,7 @@ class Gateway:
         if not any(isinstance(entry.body, Assistant) for entry in log.read(0, place.length)):
             return None
         has_result = bool(new) and isinstance(new[0], ToolResult)  # its call may be closed behind this place
-        at = place.length - 1 if has_result else end_of_fork(log, place.length)
+        at = place.length - 1 if has_result else fork_point(log, place.length)
         name = f"{_END_OF_FORK.sub('', place.name)}@{at}-{secrets.token_hex(3)}"
         fork_log(self.store, log, at=at, name=name)
         fork = self._take(name)

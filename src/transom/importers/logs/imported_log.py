@@ -17,7 +17,7 @@ from transom.errors import Conflict, InvalidSetting, quote
 from transom.importers.logs.import_mark import ImportMark, body_of, mark_of
 from transom.importers.sessions.session_reader import Ranges, is_in
 from transom.stores import StoredLog
-from transom.wire.frameworks.framework_format import key_of
+from transom.wire.same_message import key_of
 
 
 class New(Struct, frozen=True, kw_only=True):

@@ -18,15 +18,14 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from transom.core.entry import Sent
-from transom.core.log import Log
-from transom.core.message import Assistant, Fact, Instruction, Raw, Text, ToolResult, User
+from transom.core.message import Assistant, Fact, Raw, ToolResult
 from transom.core.unit import Unit
 from transom.core.view import View
 from transom.wire.dialect import Dialect
 from transom.wire.dialects import dialect_named
-from transom.wire.fields import as_dict, compact_json, text
+from transom.wire.fields import as_dict, text
 from transom.wire.openai import OpenAIChatDialect
+from transom.wire.same_message import Key, is_said, key_of
 
 CHAT = OpenAIChatDialect(media_in_results=True)
 """The dialect in which most frameworks are read and counted. The framework, not the window, decides where the images of
@@ -200,52 +199,7 @@ def signature_of(thought: Raw) -> str:
     return next(filter(None, signs), label if label.startswith("rs_") else "")
 
 
-# ---- the entries of a log that a framework's messages are: two facts are the same if they have the same key
-#
-# A key has what a message says, and nothing that a framework may add to it later: names, ids of messages, metadata. A
-# result is the one of its call, whatever it says, because a framework may have shortened it.
-
-Key = tuple[Any, ...]
-
-
-def is_said(fact: object) -> bool:
-    """Whether a fact may come from a framework: a message of the user or the model, an instruction, or a real
-    result."""
-    return isinstance(fact, (User, Assistant, Instruction)) or (isinstance(fact, ToolResult) and not fact.synthetic)
-
-
-def end_of_fork(log: Log, length: int) -> int:
-    """The last entry that a fork has of a log, for a list of messages that has its first `length` entries, and goes on
-    with another message than the log.
-
-    A program may store each reply in another form than it came. So if a reply comes next in the log, the fork also has
-    the edits that were made for the request of that reply: without them each such reply would take back a fold, and the
-    prompt cache would be lost. The fork does not have that request, because its reply is billed to the source.
-    """
-    end = length
-    for seq in range(length, len(log)):
-        body = log[seq].body
-        if isinstance(body, Sent):
-            end = seq
-        elif is_said(body):
-            return end - 1 if isinstance(body, Assistant) else length - 1
-    return length - 1
-
-
-def key_of(fact: Fact) -> Key:
-    """What a fact says, as a key: equal for two facts that are the same message. Names, ids of messages and metadata do
-    not count. A result is known by the id of its call alone, if it has one: a framework may have shortened its text."""
-    if isinstance(fact, ToolResult) and fact.call:
-        return ("result", fact.call)
-    parts = (part for part in fact.parts if not isinstance(part, Text) or part.text)
-    said = tuple(part.text if isinstance(part, Text) else compact_json(part.raw) for part in parts)
-    if isinstance(fact, Assistant):
-        return (
-            "assistant",
-            said,
-            tuple((call.id, call.name) if call.id else (call.name, call.args) for call in fact.calls),
-        )
-    return (type(fact).__name__, said)
+# ---- the entries of a log that a framework's messages are
 
 
 def sources_of(view: View, pieces: Sequence[Piece]) -> dict[int, Piece]:
