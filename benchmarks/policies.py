@@ -19,9 +19,9 @@ from msgspec import Struct
 
 from labelled_questions import evidence_found, questions_in
 from reading.readability import Readability, readability
+from transom import render
 from transom.cli.compare import Results, compare
 from transom.conversation.conversation import Conversation
-from transom.conversation.render_window import render
 from transom.conversation.replay import replay
 from transom.core.budget import Budget
 from transom.core.message import Raw
